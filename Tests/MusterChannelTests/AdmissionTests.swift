@@ -133,6 +133,36 @@ struct AdmissionTests {
     #expect(!removed.rights.admits(late.redeem(second, with: removed.secret, lamport: 9).entry))
   }
 
+  /// What proves an equivocation must be admitted by newcomers, too: by those that come after the
+  /// author, and by those that come after the author's removal.
+  @Test(arguments: [false, true], [nil, Role.consumer, Role.none])
+  func newcomersAgreeOnQuarantines(isConfirmed: Bool, later: Role?) {
+    var club = Club()
+    var culprit = club.pen(1)
+    let invite = club.invite(lamport: 1)
+    club.add(culprit.redeem(invite, with: club.secret, lamport: 2))
+    if isConfirmed { club.confirmUses(lamport: 3) }
+    let claims = [1, 2].map { call in
+      SignedEntry.sign(
+        Entry(author: culprit.id, sequence: 99, lamport: 4, body: Entries.claim(call)),
+        by: culprit.identity, in: culprit.channel)
+    }
+    club.add(claims)
+    #expect(club.refusal(culprit) == .equivocated)
+    if let later { club.add(club.owner.grant(later, to: culprit.id, lamport: 5)) }
+    club.settle()
+    #expect(club.document.quarantined == (later == nil ? [culprit.id] : []))
+
+    var newcomer = Club()
+    var entries = EntryBody.Kind.allCases.flatMap { club.document.all($0) } + claims
+    while let index = entries.firstIndex(where: { newcomer.rights.admits($0.entry) }) {
+      newcomer.add(entries.remove(at: index))
+      newcomer.settle()
+    }
+    #expect(newcomer.document.digest == club.document.digest)
+    #expect(newcomer.document.checkInvariants().isEmpty)
+  }
+
   private func club(_ club: Club, redeems invite: SignedEntry, as number: UInt64) -> SignedEntry {
     var pen = club.pen(number)
     return pen.redeem(invite, with: club.secret, lamport: 3)

@@ -16,8 +16,8 @@ public struct Document: Sendable {
     case known
     /// Retention does not keep the entry: a newer entry replaces it, or a limit is reached.
     case superseded
-    /// Another entry has the same author and sequence number; all entries of the author are
-    /// removed.
+    /// Another entry has the same author and sequence number; the entries of the author are
+    /// removed, except a redemption.
     case quarantined(NodeID, removed: [SignedEntry])
     /// The author was already quarantined.
     case refused
@@ -67,7 +67,7 @@ public struct Document: Sendable {
 
   /// The number of entries kept, where an equivocation (two proofs) counts as one.
   public var count: Int { ids.count }
-  /// The authors of equivocations, sorted by id; none of their entries are kept.
+  /// The authors of equivocations, sorted by id; none of their entries are kept but redemptions.
   public var quarantined: [NodeID] { equivocations.keys }
   /// The number and the sum of all ids, which are equal on two nodes exactly when their documents
   /// are equal.
@@ -114,6 +114,11 @@ public struct Document: Sendable {
     (authors[author] ?? []).reduce(0) { max($0, $1.entry.lamport) }
   }
 
+  /// The number of kept entries of one kind by one author.
+  func count(of kind: EntryBody.Kind, by author: NodeID) -> Int {
+    (authors[author] ?? []).count { $0.entry.body.kind == kind }
+  }
+
   /// All entries of one kind: presences, neighbour reports, redemptions and joinings by author, the
   /// others in document order.
   public func all(_ kind: EntryBody.Kind) -> [SignedEntry] { retention.all(kind) }
@@ -131,9 +136,9 @@ public struct Document: Sendable {
   /// Inserts an entry if retention keeps it.
   public mutating func insert(_ entry: SignedEntry) -> Insertion {
     let author = entry.entry.author
-    guard equivocations.index(of: author) == nil else { return .refused }
+    guard !isBound(entry) || equivocations.index(of: author) == nil else { return .refused }
     guard !contains(entry.id) else { return .known }
-    if author != exempt, let other = contradicting(entry),
+    if isBound(entry), let other = contradicting(entry),
       let quarantined = quarantine(author, [other, entry].sorted())
     {
       return quarantined
@@ -141,9 +146,17 @@ public struct Document: Sendable {
     return keep(entry)
   }
 
+  /// Whether an entry counts as evidence of an equivocation, and goes when its author is
+  /// quarantined. A redemption does not: without it, newcomers could not tell that the author has
+  /// been a member, and would not admit the proofs.
+  private func isBound(_ entry: SignedEntry) -> Bool {
+    entry.entry.author != exempt && entry.entry.body.kind != .redemption
+  }
+
   /// Applies the admissions of authors: their entries count to the shares of their principals, and
   /// entries for which `holds` is false are removed and returned. `holds` must depend on nothing
-  /// but the admission of the author and the kind of the entry.
+  /// but the admission of the author and the kind of the entry. A quarantine ends when one of its
+  /// proofs is not held, since newcomers do not admit that proof.
   package mutating func settle(
     _ admissions: PeerTable<NodeID, Admission>, holds: (SignedEntry) -> Bool
   ) -> [SignedEntry] {
@@ -160,6 +173,10 @@ public struct Document: Sendable {
       retention.remove(entry)
       forget(entry)
     }
+    for (author, witness) in equivocations where !witness.entries.allSatisfy(holds) {
+      equivocations[author] = nil
+      takeOut(witness.id)
+    }
     return removed
   }
 
@@ -168,7 +185,7 @@ public struct Document: Sendable {
     lamport = max(lamport, min(entry.entry.lamport, lamport &+ Self.lamportStep))
     let principal = admissions[entry.entry.author]?.principal ?? entry.entry.author
     guard let removed = retention.insert(entry, of: principal) else {
-      passed.note(entry)
+      note(entry)
       return .superseded
     }
     add(entry.id, entry)
@@ -180,25 +197,29 @@ public struct Document: Sendable {
     touch(entry)
     for old in removed {
       forget(old)
-      passed.note(old)
+      note(old)
     }
     return .inserted(removed: removed)
+  }
+
+  private mutating func note(_ entry: SignedEntry) {
+    if isBound(entry) { passed.note(entry) }
   }
 
   /// Another entry with the same author and sequence number, kept or recently dropped.
   private func contradicting(_ entry: SignedEntry) -> SignedEntry? {
     if let list = authors[entry.entry.author] {
       let position = list.partitionIndex { $0.entry.sequence >= entry.entry.sequence }
-      if position < list.count, list[position].entry.sequence == entry.entry.sequence {
-        return list[position]
-      }
+      let same = list[position...].prefix { $0.entry.sequence == entry.entry.sequence }
+      if let other = same.first(where: isBound) { return other }
     }
     return passed.contradicting(entry)
   }
 
-  /// Quarantines an author and removes all its entries. Beyond `Limits.quarantinedAuthors`, only
-  /// the authors with the smallest equivocation ids are quarantined, the same ones on every node;
-  /// nil means that `author` is not one of these and keeps its entries.
+  /// Quarantines an author and removes its entries, except a redemption. Beyond
+  /// `Limits.quarantinedAuthors`, only the authors with the smallest equivocation ids are
+  /// quarantined, the same ones on every node; nil means that `author` is not one of these and
+  /// keeps its entries.
   private mutating func quarantine(_ author: NodeID, _ witnesses: [SignedEntry]) -> Insertion? {
     let id = Self.equivocationID(of: author)
     if equivocations.count >= Limits.quarantinedAuthors {
@@ -209,12 +230,11 @@ public struct Document: Sendable {
       equivocations[last.key] = nil
       takeOut(last.value.id)
     }
-    let removed = authors[author] ?? []
+    let removed = (authors[author] ?? []).filter(isBound)
     for entry in removed {
       retention.remove(entry)
-      takeOut(entry.id)
+      forget(entry)
     }
-    authors[author] = nil
     equivocations[author] = Witness(id: id, entries: witnesses)
     add(id, nil)
     for position in versions.indices { versions[position] &+= 1 }
@@ -283,10 +303,12 @@ extension Document {
     for (author, list) in authors {
       listed += list.count
       if list.isEmpty { faults.append("an author without entries") }
-      if equivocations.index(of: author) != nil { faults.append("entries of a quarantined author") }
+      if equivocations.index(of: author) != nil, list.contains(where: isBound) {
+        faults.append("entries of a quarantined author")
+      }
       let repeats = zip(list, list.dropFirst()).contains { a, b in
         a.entry.sequence > b.entry.sequence
-          || a.entry.sequence == b.entry.sequence && author != exempt
+          || a.entry.sequence == b.entry.sequence && isBound(a) && isBound(b)
       }
       if repeats, equivocations.count < Limits.quarantinedAuthors {
         faults.append("sequences of an author are out of order")

@@ -48,17 +48,19 @@ struct Shares: Sendable {
   }
 
   private mutating func add(_ count: Int, _ author: NodeID, of principal: NodeID) {
-    var share = shares[principal] ?? Share()
-    let own = (share.authors[author] ?? 0) + count
-    share.count += count
-    share.authors[author] = own == 0 ? nil : own
-    principals[author] = own == 0 ? nil : principal
-    shares[principal] = share.count == 0 ? nil : share
+    if shares.index(of: principal) == nil { shares[principal] = Share() }
+    let left = shares.update(principal) { share -> (own: Int, all: Int) in
+      let own = (share.authors[author] ?? 0) + count
+      share.count += count
+      share.authors[author] = own == 0 ? nil : own
+      return (own, share.count)
+    }
+    principals[author] = left?.own == 0 ? nil : principal
+    if left?.all == 0 { shares[principal] = nil }
   }
 
-  /// The authors, sorted by id, of whom the one with the oldest entry gives way: those with the
-  /// most entries of one of the principals with the most entries; or all, if nobody has more than
-  /// one.
+  /// The authors among whom the oldest entry gives way, sorted by id: those with the most entries
+  /// of one of the principals with the most entries; or all, if nobody has more than one.
   ///
   /// Of principals with equally many entries, the one with the lowest id gives way. Their ages
   /// would not do: an old entry of another author would let a principal give way that keeps its

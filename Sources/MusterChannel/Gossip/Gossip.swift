@@ -112,8 +112,9 @@ public struct Gossip: Sendable {
   mutating func settle(
     _ admissions: PeerTable<NodeID, Admission>, holds: (SignedEntry) -> Bool
   ) -> [SignedEntry] {
+    let before = document.revision
     let removed = document.settle(admissions, holds: holds)
-    if !removed.isEmpty { drop { !holds($0) } }
+    if document.revision != before { drop { !holds($0) } }
     return removed
   }
 
@@ -218,7 +219,7 @@ public struct Gossip: Sendable {
       flushAll(at: now, &out)
     case .quarantined(let author, let removed):
       out.append(.quarantined(author, removed: removed))
-      drop { $0.entry.author == author }
+      drop { $0.entry.author == author && $0.entry.body.kind != .redemption }
       push(document.entry(Document.equivocationID(of: author).prefix), exceptTo: nil)
       flushAll(at: now, &out)
     case .known: counters.entriesRepeated &+= 1

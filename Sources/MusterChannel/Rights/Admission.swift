@@ -2,8 +2,8 @@ import MusterBase
 import MusterWire
 
 /// The admission of a key in a created channel, which decides which of its entries the document
-/// keeps. Unlike a role, it does not change with time: the documents of members whose clocks differ
-/// would never be equal.
+/// keeps. Unlike a role, it neither changes with time, since the documents of members whose clocks
+/// differ would never be equal, nor ends with a quarantine, whose proofs it admits.
 package struct Admission: Equatable, Sendable {
   /// The one to whose share the entries of the key count: the invite by which it came, or the key
   /// itself.
@@ -23,7 +23,7 @@ extension Rights {
   mutating func collectAdmissions(owner: NodeID) {
     admissions = PeerTable()
     for (member, held) in memberGrants {
-      let role = role(of: member, at: 0)
+      let role = grantedRole(of: member, at: 0).role
       guard role > .none || isUndecided(held) else { continue }
       admissions[member] = Admission(principal: invite(of: member) ?? member, role: role)
     }
@@ -48,8 +48,9 @@ extension Rights {
     guard owner != nil, case .redemption(let redemption) = entry.body else { return holds(entry) }
     let author = entry.author
     let grant = Invites.verified(redemption, by: author, in: channel)
-    guard let signed = grant.flatMap(SignedGrant.init), admissions[signed.author]?.role == .owner
-    else { return false }
+    guard let signed = grant.flatMap(SignedGrant.init), isGranter(signed.author) else {
+      return false
+    }
     return holds(entry) || gives(signed, to: author, isDirect: author == source)
   }
 
@@ -88,6 +89,8 @@ extension Rights {
         return false
       }
     }
-    return held.decision(epoch: currentEpoch, at: 0) { admissions[$0]?.role == .owner }.role > .none
+    return held.decision(epoch: currentEpoch, at: 0, isGranter: isGranter).role > .none
   }
+
+  private func isGranter(_ author: NodeID) -> Bool { author == owner || isOwner(author, at: 0) }
 }

@@ -48,8 +48,8 @@ struct InviteUse: Sendable {
     guard let terms = signed.grant.terms else { return false }
     let left = Int(terms.uses) - confirmed.count
     if terms.uses == 0 || pending.count < left { return true }
-    guard !isDirect, left > 0 else { return !isDirect && published == nil }
-    return published == nil || Self.precedes(rank(of: member), rank(of: pending[left - 1]))
+    guard !isDirect, published != nil else { return !isDirect }
+    return left > 0 && Self.precedes(rank(of: member), rank(of: pending[left - 1]))
   }
 
   /// Sorts the unconfirmed keys by a hash.

@@ -200,11 +200,14 @@ public struct Rights: Sendable {
   // MARK: Decisions
 
   private func decision(of member: NodeID, at wallSeconds: UInt64) -> RoleDecision {
-    guard let owner else {
-      return quarantined.contains(member) ? .refused(.equivocated) : RoleDecision(role: .presenter)
-    }
-    if member == owner { return RoleDecision(role: .owner) }
     if quarantined.contains(member) { return .refused(.equivocated) }
+    return grantedRole(of: member, at: wallSeconds)
+  }
+
+  /// The role that the grants for a member give, whether the member is quarantined or not.
+  func grantedRole(of member: NodeID, at wallSeconds: UInt64) -> RoleDecision {
+    guard let owner else { return RoleDecision(role: .presenter) }
+    if member == owner { return RoleDecision(role: .owner) }
     guard let held = memberGrants[member] else { return .refused(.noGrant) }
     let byOwner = held.decision(epoch: currentEpoch, at: wallSeconds) { $0 == owner }
     // Only the channel's owner can revoke another member's owner role.
@@ -215,7 +218,7 @@ public struct Rights: Sendable {
   }
 
   /// Whether `member` has the owner role at this time, by a grant of the channel's owner.
-  private func isOwner(_ member: NodeID, at wallSeconds: UInt64) -> Bool {
+  func isOwner(_ member: NodeID, at wallSeconds: UInt64) -> Bool {
     guard !quarantined.contains(member), let held = memberGrants[member] else { return false }
     return held.decision(epoch: currentEpoch, at: wallSeconds) { $0 == owner }.role == .owner
   }

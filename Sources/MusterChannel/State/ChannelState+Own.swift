@@ -190,9 +190,7 @@ extension ChannelState {
       .filter { !waiting.contains($0.subject) }
     guard !grants.isEmpty else { return [] }
     let limit = identity.id == owner ? Limits.grants : Limits.grantsPerAuthor
-    let used = gossip.document.all(.grant).reduce(waiting.count) { count, entry in
-      count + (entry.entry.author == identity.id ? 1 : 0)
-    }
+    let used = gossip.document.count(of: .grant, by: identity.id) + waiting.count
     return Array(grants.prefix(max(limit / 4 * 3 - used, 0)))
   }
 

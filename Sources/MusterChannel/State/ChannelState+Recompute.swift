@@ -74,10 +74,9 @@ extension ChannelState {
 
   /// Removes the entries whose authors have lost the right to them from the document.
   private mutating func settle(_ out: inout [Output]) {
-    let removed = settleDocument()
-    guard !removed.isEmpty else { return }
-    forget(removed, &out)
-    changes = Changes()
+    let before = gossip.document.revision
+    forget(settleDocument(), &out)
+    if gossip.document.revision != before { changes = Changes() }
   }
 
   /// The boot time at which the wall clock reaches `seconds`, which must be in the future; at most

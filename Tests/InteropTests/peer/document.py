@@ -106,14 +106,15 @@ class Document:
 
     def add(self, entry):
         """Takes an entry whose signature is good; KEPT, DROPPED or QUARANTINED."""
-        if entry.author in self.quarantined or self.keeps(entry):
+        is_bound = entry.kind != Redemption.KIND    # by its sequence number, and by a quarantine
+        if is_bound and entry.author in self.quarantined or self.keeps(entry):
             return DROPPED
         if not self._rights.takes(self, entry):
             self._refuse(entry)
             return DROPPED
         self.lamport = max(self.lamport, min(entry.lamport, self.lamport + _LARGEST_STEP))
         key = entry.author, entry.sequence
-        other = self._by_sequence.get(key) or self._former.get(key)
+        other = is_bound and (self._by_sequence.get(key) or self._former.get(key)) or None
         if (other is not None and other.id != entry.id and not self._rights.is_owner(entry.author)
                 and self._has_room_for_quarantine(entry.author)):
             self._quarantine(entry, other)
@@ -155,8 +156,13 @@ class Document:
             if not self._rights.role(self, self._own, now=0):
                 entries = [one for one in entries if one.author != self._own]
             gone = [one for one in entries if not self._rights.holds(self, one)]
-            if not gone:
+            ended = [author for author in self.quarantined
+                     if not all(self._rights.holds(self, one)
+                                for one in self.items[equivocation_id(author)])]
+            if not gone and not ended:
                 return
+            for author in ended:
+                self._end_quarantine(author)
             for one in gone:
                 self._table(one).entries.pop(one.id)
                 self._remove(one)
@@ -164,11 +170,14 @@ class Document:
     def _insert(self, entry):
         self.items[entry.id] = (entry,)
         self._by_prefix[entry.id[:8]] = entry.id
-        self._by_sequence[entry.author, entry.sequence] = entry
+        if entry.kind != Redemption.KIND:
+            self._by_sequence[entry.author, entry.sequence] = entry
 
     def _remove(self, entry):
         self.items.pop(entry.id)
         self._by_prefix.pop(entry.id[:8], None)
+        if entry.kind == Redemption.KIND:
+            return
         self._by_sequence.pop((entry.author, entry.sequence), None)
         self._former[entry.author, entry.sequence] = entry
         while len(self._former) > _MOST_REMEMBERED:
@@ -181,20 +190,25 @@ class Document:
         last = max(self.quarantined, key=equivocation_id)
         if equivocation_id(author) > equivocation_id(last):
             return False
-        self.quarantined.remove(last)
-        item_id = equivocation_id(last)
-        del self.items[item_id]
-        self._by_prefix.pop(item_id[:8], None)
+        self._end_quarantine(last)
         return True
 
+    def _end_quarantine(self, author):
+        self.quarantined.remove(author)
+        item_id = equivocation_id(author)
+        del self.items[item_id]
+        self._by_prefix.pop(item_id[:8], None)
+
     def _quarantine(self, entry, other):
-        """Equivocation: two entries under one sequence. All entries of the author go."""
+        """Equivocation: two entries under one sequence. All entries of the author go, but for a
+        redemption.
+        """
         author = entry.author
         self.quarantined.add(author)
-        for item in [item for item in self.items.values() if item[0].author == author]:
-            self._remove(item[0])
-        for table in (*self._tables.values(), self.grants, self._unknown):
-            table.entries = {key: one for key, one in table.entries.items() if one.author != author}
+        for item in list(self.items.values()):
+            if item[0].author == author and len(item) == 1 and item[0].kind != Redemption.KIND:
+                self._table(item[0]).entries.pop(item[0].id)
+                self._remove(item[0])
         item_id = equivocation_id(author)
         self.items[item_id] = (other, entry)
         self._by_prefix[item_id[:8]] = item_id

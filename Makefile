@@ -69,8 +69,9 @@ test-threads: ## Run the tests of everything that has threads under the thread s
 fuzz: setup ## Fuzz every parser and engine: SECONDS=60 each
 	Tests/Fuzz/run $(SECONDS)
 
-# On two cores about 55 minutes for 10,000 seeds, 15 for 5,000 of --reach, 20 for fuzzing (a minute
-# for each target, and the build); the long lab checks and the sanitizer's build come on top.
+# On two cores about 55 minutes for 10,000 seeds, 15 for 5,000 of --reach, 35 for 1,000 of
+# --adversary, 20 for fuzzing (a minute for each target, and the build); the long lab checks and the
+# sanitizer's build come on top.
 nightly: ## Run the long checks: seeds of the day, long lab checks, fuzzing, thread sanitizer
 	@.ci/setup test
 	@.ci/test nightly

@@ -37,16 +37,16 @@ extension MusterError {
   }
 
   /// Creates the error for a commit that could not be written and therefore had no effect.
-  init(_ subject: CommitSubject) {
-    let what =
-      switch subject {
-      case .message: "the message was not sent"
-      case .role: "the role was not changed"
-      case .key: "the member was not removed"
-      case .invite: "the invite is not valid"
-      case .callEnd: "the call goes on without this node"
-      }
-    self.init("\(what): it could not be written", hint: "check the disk and its free space")
+  init(unwritten subject: CommitSubject) {
+    self.init(
+      "\(subject.effect): it could not be written", hint: "check the disk and its free space")
+  }
+
+  /// Creates the error for entries that the channel does not keep and that therefore had no effect.
+  init(notKept subject: CommitSubject) {
+    self.init(
+      "\(subject.effect): the share of the channel for this node is used up",
+      hint: "others share it who came by the same invite; ask the channel's owner for a role")
   }
 
   /// Creates the error for the reason why other members do not accept this node.
@@ -77,6 +77,20 @@ extension MusterError {
         hint: "use a fresh --data directory and ask for an invite")
     case .unknown:
       self.init("\(channel) does not take this node for a member", hint: "ask its owner why")
+    }
+  }
+}
+
+extension CommitSubject {
+  /// What failed with the commit.
+  fileprivate var effect: String {
+    switch self {
+    case .message: "the message was not sent"
+    case .role: "the role was not changed"
+    case .key: "the member was not removed"
+    case .invite: "the invite is not valid"
+    case .call: "the call was not started"
+    case .callEnd: "the call goes on without this node"
     }
   }
 }

@@ -87,7 +87,8 @@ extension MusterNode {
     case .callEnded(let call, let reason): .callEnded(channel: name, call, reason: reason)
     case .callHandedOver(let call): .callHandedOver(channel: name, call)
     case .message(let message): .message(channel: name, message)
-    case .commitFailed(let subject): .warning(MusterError(subject))
+    case .commitFailed(let subject): .warning(MusterError(unwritten: subject))
+    case .notKept(let subject): .warning(MusterError(notKept: subject))
     case .refused(let reason): .error(MusterError(reason, channel: name), command: nil)
     case .keyChanged, .ownRoleChanged: nil
     }

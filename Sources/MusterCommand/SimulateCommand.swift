@@ -14,7 +14,9 @@ struct SimulateCommand: ParsableCommand {
       print a line each and stop at the first that fails. With --gossip only the spreading of \
       news is simulated, among far more nodes. With --reach members of a call move about between \
       homes behind routers that translate addresses, and must be linked within 10 s of the last \
-      change; of the other options --nodes, --loss, --seed, --seeds and --json count then.
+      change; of the other options --nodes, --loss, --seed, --seeds and --json count then. With \
+      --adversary someone uses one invite, or an open channel's key, for up to 64 keys that sign \
+      what they like, and members must still meet; --channel, --seed, --seeds and --json count.
       """)
 
   @Option(help: "How many nodes (default: 3 to 17, as the seed says).")
@@ -59,11 +61,18 @@ struct SimulateCommand: ParsableCommand {
   @Flag(help: "Members behind routers, who meet through rendezvous, while all of it changes.")
   var reach = false
 
+  @Flag(help: "Members, and an adversary with an invite and many keys.")
+  var adversary = false
+
   func run() throws {
-    if gossip && reach {
-      throw MusterError("--gossip and --reach", hint: "choose one of them", kind: .usage)
+    let modes = [(gossip, "--gossip"), (reach, "--reach"), (adversary, "--adversary")]
+    let chosen = modes.filter(\.0).map(\.1)
+    if chosen.count > 1 {
+      throw MusterError(
+        chosen.joined(separator: " and "), hint: "choose one of them", kind: .usage)
     }
     if gossip { return try runGossip() }
+    if adversary { return try runAdversary() }
     if reach { return try runReach() }
     try checkRanges()
     var results: [SimulationResult] = []
@@ -220,6 +229,31 @@ struct SimulateCommand: ParsableCommand {
       var words = ["muster simulate --reach --seed \(failed.seed)"]
       if let nodes { words.append("--nodes \(nodes)") }
       if let loss { words.append("--loss \(loss)") }
+      throw MusterError(
+        "seed \(failed.seed) fails: \(violation)", hint: "see \(words.joined(separator: " "))")
+    }
+  }
+
+  // MARK: Adversary
+
+  private func runAdversary() throws {
+    try checkSeeds()
+    let kind = try channelChoice()
+    var results: [AdversaryResult] = []
+    for number in 0..<seeds {
+      let options = AdversaryOptions(
+        seed: seed &+ UInt64(number), channel: kind, keepsTimeline: seeds == 1)
+      let result = AdversarySimulation.run(options)
+      for line in result.timeline { print(line) }
+      if !json || seeds == 1 { print(SimulateReport.summary(of: result)) }
+      results.append(result)
+      if result.violation != nil { break }
+    }
+    if json { print(SimulateReport.json(results, firstSeed: seed).text) }
+    if let failed = results.last, let violation = failed.violation {
+      let words =
+        ["muster simulate --adversary --seed \(failed.seed)"]
+        + (channel.map { ["--channel \($0)"] } ?? [])
       throw MusterError(
         "seed \(failed.seed) fails: \(violation)", hint: "see \(words.joined(separator: " "))")
     }

@@ -51,6 +51,7 @@ extension Simulation {
     case .refused(let reason): "is refused: \(reason)"
     case .keyChanged(let epoch): "key \(epoch)"
     case .commitFailed(let subject): "could not write: \(subject.rawValue)"
+    case .notKept(let subject): "not kept: \(subject.rawValue)"
     case .ownRoleChanged(let role): "is \(role.name)"
     }
   }

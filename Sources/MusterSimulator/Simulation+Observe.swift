@@ -19,13 +19,14 @@ extension Simulation {
     case .callStarted(let call), .callHandedOver(let call): observe(call.info, at: index)
     case .callJoined(let call, _), .callLeft(let call, _, _):
       if let fault = calls.seen(call.info, at: index) { violated("calls", "\(label): \(fault)") }
+      if call.participants.count == 1 { standings.wasAlone(at: index, now) }
     case .refused(let reason):
       totals.refusals += 1
       nodes[index].refusals.append(reason)
       trace.mark(.refused(reason), at: index, now)
     case .keyChanged(let epoch): trace.mark(.key(epoch), at: index, now)
     case .callEnded(let call, let reason): observe(call, ending: reason, at: index)
-    case .memberJoined, .memberUpdated, .memberLeft, .ownRoleChanged: break
+    case .memberJoined, .memberUpdated, .memberLeft, .ownRoleChanged, .notKept: break
     }
   }
 

@@ -44,7 +44,7 @@ struct PageMessages {
     guard var messages = newest[channel], !messages.contains(where: { $0.id == message.id }) else {
       return
     }
-    let index = messages.lastIndex { ($0.lamport, $0.from) <= (message.lamport, message.from) }
+    let index = messages.lastIndex { ($0.counter, $0.from) <= (message.counter, message.from) }
     messages.insert(message, at: index.map { $0 + 1 } ?? 0)
     newest[channel] = messages.suffix(Self.shown)
   }

@@ -60,16 +60,45 @@ struct TextLogTests {
     #expect(log.heads == [effect.id.prefix])
   }
 
-  @Test mutating func whileMoreComesInThePatienceIsLongerButEnds() {
-    let effect = b.say("effect", after: [77], lamport: 1)
-    var shown: [SignedEntry] = []
-    shown += log.insert(effect, at: seconds(0))
-    for second in 1...12 {
-      let filler = a.say("\(second)", lamport: UInt64(second) + 1)
-      shown += log.insert(filler, at: seconds(Double(second)))
-      shown += log.tick(at: seconds(Double(second) + 0.5))
-      #expect(shown.contains(effect) == (second >= 10), "second \(second)")
+  /// Messages from others, however many, do not prolong the wait.
+  @Test mutating func aFloodDoesNotProlongTheWait() {
+    let effect = a.say("effect", after: [77], lamport: 20)
+    var shown = log.insert(effect, at: seconds(0))
+    for tenth in 1...40 {
+      let filler = b.say("\(tenth)", lamport: UInt64(tenth))
+      shown += log.insert(filler, at: seconds(Double(tenth) / 10))
+      shown += log.tick(at: seconds(Double(tenth) / 10 + 0.05))
+      #expect(shown.contains(effect) == (tenth >= 30), "after \(tenth)/10 s")
     }
+  }
+
+  @Test mutating func eachPredecessorThatArrivesProlongsTheWaitToALimit() {
+    var chain = [a.say("0", after: [77], lamport: 1)]
+    for number in 1...6 {
+      chain.append(a.say("\(number)", after: [chain[number - 1].id.prefix], lamport: 1))
+    }
+    var shown: [SignedEntry] = []
+    for (index, message) in chain.reversed().enumerated() {
+      shown += log.insert(message, at: seconds(Double(index) * 2))
+      shown += log.tick(at: seconds(Double(index) * 2 + 1))
+      #expect(shown.isEmpty == (index < 5), "after \(index) messages")
+    }
+  }
+
+  /// A message that the document does not keep is not waited for.
+  @Test mutating func nothingWaitsForAMessageThatIsNotKept() {
+    let flood = b.say("flood", lamport: 1)
+    let effect = a.say("effect", after: [flood.id.prefix], lamport: 2)
+    #expect(log.insert(effect, at: seconds(1)).isEmpty)
+    #expect(log.tick(at: seconds(1.5)).isEmpty)
+    log.skip(flood, at: seconds(2))
+    #expect(log.deadline == seconds(2))
+    #expect(log.tick(at: seconds(2)) == [effect])
+    log.skip(a.claim(7, lamport: 3), at: seconds(2))
+    #expect(log.deadline == nil)
+    let next = a.say("next", after: [flood.id.prefix], lamport: 4)
+    _ = log.insert(next, at: seconds(3))
+    #expect(log.tick(at: seconds(3.03)) == [next])
   }
 
   /// A chain of three whose first predecessor never arrives, received in reverse.
@@ -78,16 +107,10 @@ struct TextLogTests {
     let second = b.say("second", after: [first.id.prefix], lamport: 2)
     let third = a.say("third", after: [second.id.prefix], lamport: 3)
     _ = log.insert(third, at: seconds(0))
-    _ = log.insert(second, at: seconds(2))
-    _ = log.insert(first, at: seconds(4))
-    // Other arrivals keep the short wait from ending.
-    for second in [6.0, 8.0] {
-      let other = b.say("other", lamport: UInt64(second) + 4)
-      _ = log.insert(other, at: seconds(second))
-      #expect(log.tick(at: seconds(second + 0.5)) == [other])
-    }
-    #expect(log.tick(at: seconds(9.99)).isEmpty)
-    #expect(log.tick(at: seconds(10)) == [first, second, third])
+    _ = log.insert(second, at: seconds(2.5))
+    _ = log.insert(first, at: seconds(5))
+    #expect(log.tick(at: seconds(7.99)).isEmpty)
+    #expect(log.tick(at: seconds(8)) == [first, second, third])
     #expect(log.deadline == nil)
   }
 

@@ -12,14 +12,14 @@ struct TextMessageTests {
   ])
   func aTextIsOneLineAndSafeToShow(text: String, shown: String) {
     let message = TextMessage(
-      id: .zero, from: testIdentity(1).id, to: nil, text: text, sentAt: 0, lamport: 0)
+      id: .zero, from: testIdentity(1).id, to: nil, text: text, sentAt: 0, counter: 0)
     #expect(message.text == shown)
   }
 
   @Test func aTextIsNoLongerThanItMayBe() {
     let message = TextMessage(
       id: .zero, from: testIdentity(1).id, to: nil,
-      text: String(repeating: "ä", count: 10_000), sentAt: 0, lamport: 0)
+      text: String(repeating: "ä", count: 10_000), sentAt: 0, counter: 0)
     #expect(message.text == String(repeating: "ä", count: Limits.textBytes / 2))
   }
 }

@@ -50,6 +50,7 @@ struct AdversaryTests {
   @Test(arguments: [
     Flood(channel: .created, tactics: [.claims]), Flood(channel: .created, tactics: [.ends]),
     Flood(channel: .created, tactics: [.claims, .keys], uses: 0),
+    Flood(channel: .created, tactics: [.messages], entriesPerSecond: 500),
     Flood(channel: .open, tactics: [.ends]),
   ])
   func aFloodTakesNothingFromMembers(flood: Flood) async {
@@ -59,13 +60,17 @@ struct AdversaryTests {
     }
   }
 
-  /// A flood that a channel does not withstand yet. `withKnownIssue` fails once it does.
-  @Test func aWeaknessIsFound() {
-    let flood = Flood(channel: .created, tactics: [.messages], entriesPerSecond: 500)
-    let violation = (1...5 as ClosedRange<UInt64>).lazy.compactMap { flood.violation(seed: $0) }
-      .first
-    withKnownIssue { #expect(violation == nil) }
-    #expect(violation.map(\.checker) ?? "promise" == "promise")
+  @Test(arguments: PlantedWeakness.allCases)
+  func aPlantedWeaknessIsFoundWithin200Seeds(weakness: PlantedWeakness) throws {
+    let violation = (1...200 as ClosedRange<UInt64>).lazy.compactMap { seed in
+      var options = AdversaryOptions(seed: seed)
+      options.weakness = weakness
+      return AdversarySimulation.run(options).violation
+    }.first
+    let checkers: [PlantedWeakness: String] = [
+      .retentionByCounter: "promise", .unlimitedInvites: "access",
+    ]
+    #expect(violation?.checker == checkers[weakness])
   }
 
   /// What an adversary floods a channel with, under the highest counters.

@@ -214,7 +214,7 @@ struct MessageCheckerTests {
   private func message(_ number: UInt8, to: NodeID? = nil, text: String? = nil) -> TextMessage {
     TextMessage(
       id: entryID(number), from: first, to: to, text: text ?? "text \(number)", sentAt: 0,
-      lamport: 1)
+      counter: 1)
   }
 
   @Test func messagesShownOnceAndInOrderPass() {

@@ -47,8 +47,9 @@ public struct Document: Sendable {
   /// The number of insertions and removals so far.
   private(set) var revision: UInt64 = 0
   private var versions = [UInt64](repeating: 0, count: EntryBody.Kind.allCases.count + 2)
-  /// The maximum amount by which one entry may raise the Lamport clock.
-  static let lamportStep: UInt64 = 1 << 32
+  /// The maximum amount by which one entry may raise the Lamport clock. Exhausting the clock takes
+  /// 2^38 entries, which is years of the highest rate that a node accepts.
+  static let lamportStep: UInt64 = 1 << 24
 
   /// The Lamport clock: the highest counter seen, except for jumps beyond `lamportStep`.
   public private(set) var lamport: UInt64 = 0

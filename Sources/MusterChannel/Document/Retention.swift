@@ -14,9 +14,12 @@ struct Retention: Sendable {
   struct Registers: Sendable {
     let limit: Int
     private var table = PeerTable<NodeID, SignedEntry>()
-    private var shares = Shares()
+    private var shares: Shares
 
-    init(limit: Int) { self.limit = limit }
+    init(limit: Int, isFair: Bool) {
+      self.limit = limit
+      shares = Shares(isFair: isFair)
+    }
 
     subscript(key: NodeID) -> SignedEntry? { table[key] }
     var entries: [SignedEntry] { table.map(\.value) }
@@ -66,11 +69,12 @@ struct Retention: Sendable {
     let limitPerAuthor: Int
     /// The entries in document order.
     private(set) var entries: [SignedEntry] = []
-    private var shares = Shares()
+    private var shares: Shares
 
-    init(limit: Int, limitPerAuthor: Int) {
+    init(limit: Int, limitPerAuthor: Int, isFair: Bool) {
       self.limit = limit
       self.limitPerAuthor = limitPerAuthor
+      shares = Shares(isFair: isFair)
     }
 
     /// Inserts an entry; returns the entries that it displaces, or nil if it is not kept.
@@ -128,10 +132,17 @@ struct Retention: Sendable {
 
   /// The newest presence, neighbour report, redemption and joining of each author.
   struct PerAuthor: Sendable {
-    var presence = Registers(limit: Limits.authors)
-    var neighbourReport = Registers(limit: Limits.authors)
-    var redemption = Registers(limit: Limits.authors)
-    var joining = Registers(limit: Limits.authors)
+    var presence: Registers
+    var neighbourReport: Registers
+    var redemption: Registers
+    var joining: Registers
+
+    init(isFair: Bool) {
+      presence = Registers(limit: Limits.authors, isFair: isFair)
+      neighbourReport = presence
+      redemption = presence
+      joining = presence
+    }
 
     subscript(kind: EntryBody.Kind) -> Registers? {
       switch kind {
@@ -148,22 +159,30 @@ struct Retention: Sendable {
   /// authors' entries cannot displace them. Nil in an open channel, which has neither grants nor
   /// key changes.
   let owner: NodeID?
-  private(set) var registers = PerAuthor()
-  private var grants = Registers(limit: Limits.grants)
-  private var grantsOfOthers = Log(
-    limit: Limits.grants, limitPerAuthor: Limits.grantsPerAuthor)
-  private var calls = Log(
-    limit: Limits.callEntries, limitPerAuthor: Limits.callEntriesPerAuthor)
-  private var messages = Log(limit: Limits.messages, limitPerAuthor: Limits.messagesPerAuthor)
-  private var epochs = Log(limit: Limits.epochs, limitPerAuthor: Limits.epochs)
-  private var unknown = Log(
-    limit: Limits.unknownEntries, limitPerAuthor: Limits.unknownEntriesPerAuthor)
+  private(set) var registers: PerAuthor
+  private var grants: Registers
+  private var grantsOfOthers: Log
+  private var calls: Log
+  private var messages: Log
+  private var epochs: Log
+  private var unknown: Log
 
   private let policy: ChannelPolicy
 
   init(owner: NodeID?, policy: ChannelPolicy) {
     self.owner = owner
     self.policy = policy
+    let isFair = policy.dividesFairly
+    func log(_ limit: Int, _ limitPerAuthor: Int) -> Log {
+      Log(limit: limit, limitPerAuthor: limitPerAuthor, isFair: isFair)
+    }
+    registers = PerAuthor(isFair: isFair)
+    grants = Registers(limit: Limits.grants, isFair: isFair)
+    grantsOfOthers = log(Limits.grants, Limits.grantsPerAuthor)
+    calls = log(Limits.callEntries, Limits.callEntriesPerAuthor)
+    messages = log(Limits.messages, Limits.messagesPerAuthor)
+    epochs = log(Limits.epochs, Limits.epochs)
+    unknown = log(Limits.unknownEntries, Limits.unknownEntriesPerAuthor)
   }
 
   /// Inserts an entry, of whose author `principal` is the principal; returns the entries that it

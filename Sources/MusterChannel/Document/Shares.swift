@@ -16,9 +16,14 @@ struct Shares: Sendable {
     var authors = PeerTable<NodeID, Int>()
   }
 
+  /// Whether space is shared; otherwise the oldest entry gives way, whoever signed it
+  /// (`ChannelPolicy.dividesFairly`).
+  private let isFair: Bool
   private var shares = PeerTable<NodeID, Share>()
   /// The principal of each author that has entries.
   private var principals = PeerTable<NodeID, NodeID>()
+
+  init(isFair: Bool = true) { self.isFair = isFair }
 
   /// The authors that have entries, sorted by id.
   var authors: [NodeID] { principals.keys }
@@ -66,7 +71,8 @@ struct Shares: Sendable {
   /// would not do: an old entry of another author would let a principal give way that keeps its
   /// entries without it, so that the order of arrival would matter.
   var evictionCandidates: [NodeID] {
-    guard let most = shares.max(by: { $0.value.count < $1.value.count })?.value.count, most > 1,
+    guard isFair, let most = shares.max(by: { $0.value.count < $1.value.count })?.value.count,
+      most > 1,
       let share = shares.first(where: { $0.value.count == most })?.value
     else { return principals.keys }
     let ofOne = share.authors.reduce(0) { max($0, $1.value) }

@@ -128,7 +128,7 @@ extension Gossip {
 
   /// Sorts grants, redemptions and key changes before the entries that they permit, and entries
   /// about calls before the presences of participants: the receiver derives events in the order of
-  /// arrival.
+  /// arrival. Otherwise document order, so that messages arrive after their predecessors.
   private static func inOrder(_ entries: [SignedEntry]) -> [SignedEntry] {
     func isRight(_ entry: SignedEntry) -> Bool {
       switch entry.entry.body.kind {
@@ -142,8 +142,9 @@ extension Gossip {
       default: false
       }
     }
-    return entries.filter(isRight) + entries.filter(isCall)
-      + entries.filter { !isRight($0) && !isCall($0) }
+    let sorted = entries.sorted()
+    return sorted.filter(isRight) + sorted.filter(isCall)
+      + sorted.filter { !isRight($0) && !isCall($0) }
   }
 
   /// Requests entries that have not been requested from any neighbour recently.

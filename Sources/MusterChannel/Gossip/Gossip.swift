@@ -17,6 +17,8 @@ public struct Gossip: Sendable {
     case inserted(SignedEntry, removed: [SignedEntry])
     /// An author has signed two entries under one sequence number; all its entries are removed.
     case quarantined(NodeID, removed: [SignedEntry])
+    /// A new entry has arrived that the document does not keep.
+    case superseded(SignedEntry)
   }
 
   struct Neighbour: Sendable {
@@ -223,7 +225,9 @@ public struct Gossip: Sendable {
       push(document.entry(Document.equivocationID(of: author).prefix), exceptTo: nil)
       flushAll(at: now, &out)
     case .known: counters.entriesRepeated &+= 1
-    case .superseded: counters.entriesSuperseded &+= 1
+    case .superseded:
+      counters.entriesSuperseded &+= 1
+      out.append(.superseded(entry))
     case .refused: counters.ofQuarantined &+= 1
     }
   }
@@ -241,7 +245,9 @@ public struct Gossip: Sendable {
       let peer = neighbours.keys[position]
       guard peer != source, peer != author || entries.count > 1, !reached.contains(peer.key.prefix)
       else { continue }
-      for entry in entries { neighbours[at: position].outbox.add(entry) }
+      for entry in entries {
+        neighbours[at: position].outbox.add(entry, isOwn: author == own)
+      }
     }
   }
 

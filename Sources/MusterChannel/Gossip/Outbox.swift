@@ -26,8 +26,11 @@ struct Outbox: Sendable {
     var attempts = 1
   }
 
-  /// Entries other than messages; they are sent before `bulk`.
+  /// Entries other than messages, which are sent first, in the order in which this node got them:
+  /// a report about links must not overtake those of other members that it results from.
   private var urgent: [SignedEntry] = []
+  /// Messages of this node; a flood of others' messages that it passes on does not delay them.
+  private var ownMessages: [SignedEntry] = []
   private var bulk: [SignedEntry] = []
   private var flights: [Flight] = []
   /// Entries not acknowledged in time; retransmitted before all others when the window has room.
@@ -39,24 +42,41 @@ struct Outbox: Sendable {
   /// Whether an entry did not fit; the documents are compared once the outbox is empty.
   private(set) var hasOverflowed = false
 
-  private var count: Int { flights.count + lost.count + urgent.count + bulk.count }
+  private var count: Int {
+    flights.count + lost.count + urgent.count + ownMessages.count + bulk.count
+  }
   var isEmpty: Bool { count == 0 }
   var deadline: Instant? { flights.reduce(nil) { soonest($0, $1.dueAt) } }
 
   func contains(_ id: EntryID) -> Bool {
     flights.contains { $0.entry.id == id } || lost.contains { $0.entry.id == id }
-      || urgent.contains { $0.id == id } || bulk.contains { $0.id == id }
+      || (urgent + ownMessages + bulk).contains { $0.id == id }
   }
 
-  /// Queues an entry; returns false if there is no room.
+  /// Queues an entry; returns false if there is no room for it. An entry of this node (`isOwn`)
+  /// takes the room of another's.
   @discardableResult
-  mutating func add(_ entry: SignedEntry) -> Bool {
-    guard count < Limits.outboxEntries else {
-      hasOverflowed = true
-      return false
-    }
+  mutating func add(_ entry: SignedEntry, isOwn: Bool = false) -> Bool {
     guard !contains(entry.id) else { return true }
-    if entry.entry.body.kind == .message { bulk.append(entry) } else { urgent.append(entry) }
+    if count >= Limits.outboxEntries {
+      hasOverflowed = true
+      guard isOwn, dropOne(notOf: entry.entry.author) else { return false }
+    }
+    if entry.entry.body.kind != .message {
+      urgent.append(entry)
+    } else if isOwn {
+      ownMessages.append(entry)
+    } else {
+      bulk.append(entry)
+    }
+    return true
+  }
+
+  /// Drops the last entry in the queue that is not of this author; returns whether there is one.
+  private mutating func dropOne(notOf author: NodeID) -> Bool {
+    if bulk.popLast() != nil { return true }
+    guard let index = urgent.lastIndex(where: { $0.entry.author != author }) else { return false }
+    urgent.remove(at: index)
     return true
   }
 
@@ -64,6 +84,7 @@ struct Outbox: Sendable {
   mutating func drop(where isNeedless: (SignedEntry) -> Bool) {
     guard !isEmpty else { return }
     urgent.removeAll(where: isNeedless)
+    ownMessages.removeAll(where: isNeedless)
     bulk.removeAll(where: isNeedless)
     flights.removeAll { isNeedless($0.entry) }
     lost.removeAll { isNeedless($0.entry) }
@@ -125,6 +146,7 @@ struct Outbox: Sendable {
 
   private mutating func next() -> SignedEntry? {
     if !urgent.isEmpty { return urgent.removeFirst() }
+    if !ownMessages.isEmpty { return ownMessages.removeFirst() }
     return bulk.isEmpty ? nil : bulk.removeFirst()
   }
 
@@ -151,7 +173,7 @@ struct Outbox: Sendable {
     var faults: [String] = []
     if count > Limits.outboxEntries { faults.append("\(count) entries in an outbox") }
     if window < 1 || window > Self.windowLimit { faults.append("a window of \(window)") }
-    let ids = (urgent + bulk + (flights + lost).map(\.entry)).map(\.id).sorted()
+    let ids = (urgent + ownMessages + bulk + (flights + lost).map(\.entry)).map(\.id).sorted()
     if zip(ids, ids.dropFirst()).contains(where: { $0 == $1 }) {
       faults.append("an entry is in an outbox twice")
     }

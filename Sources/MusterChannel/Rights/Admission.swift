@@ -76,7 +76,7 @@ extension Rights {
   /// Whether the document of `own` keeps an entry. A node keeps its own entries until it has a
   /// role: the grant may still arrive.
   func holds(_ entry: Entry, in own: NodeID) -> Bool {
-    holds(entry) || entry.author == own && (admissions[own]?.role ?? .none) == .none
+    holds(entry) || entry.author == own && admissions[own]?.role ?? Role.none == Role.none
   }
 
   /// Whether a key without an admission would get one by redeeming the invite with the grant in

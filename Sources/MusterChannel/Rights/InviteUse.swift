@@ -27,6 +27,8 @@ public struct InviteStatus: Equatable, Sendable {
 
 /// The use of one invite, which its one-time key identifies.
 struct InviteUse: Sendable {
+  /// Whether the number of uses counts (`ChannelPolicy.limitsUses`).
+  var isLimited = true
   /// The newest bearer grant for the one-time key in the document; nil if only redemptions are
   /// known.
   var published: SignedGrant?
@@ -46,8 +48,7 @@ struct InviteUse: Sendable {
   /// that others have let in may precede them.
   func isLeft(for member: NodeID, with signed: SignedGrant, isDirect: Bool) -> Bool {
     guard let terms = signed.grant.terms else { return false }
-    let left = Int(terms.uses) - confirmed.count
-    if terms.uses == 0 || pending.count < left { return true }
+    guard let left = left(of: terms), left <= pending.count else { return true }
     guard !isDirect, published != nil else { return !isDirect }
     return left > 0 && Self.precedes(rank(of: member), rank(of: pending[left - 1]))
   }
@@ -63,6 +64,11 @@ struct InviteUse: Sendable {
     pending = ranked.sorted { Self.precedes($0.rank, $1.rank) }.map(\.key)
   }
 
+  /// The number of uses that are left for unconfirmed keys; nil for any number.
+  private func left(of terms: Grant.Terms) -> Int? {
+    isLimited && terms.uses > 0 ? Int(terms.uses) - confirmed.count : nil
+  }
+
   private func rank(of member: NodeID) -> [UInt8] {
     Blake2b.hash((published?.entry.id ?? .zero).bytes + member.key.bytes)
   }
@@ -75,10 +81,9 @@ struct InviteUse: Sendable {
   /// gives its role.
   func refusal(of member: NodeID, with signed: SignedGrant) -> Refusal? {
     if isRevoked { return .removed }
-    guard let terms = signed.grant.terms, terms.uses > 0, !confirmed.contains(member) else {
+    guard let left = signed.grant.terms.flatMap(left), !confirmed.contains(member) else {
       return nil
     }
-    let left = Int(terms.uses) - confirmed.count
     return pending.prefix(max(left, 0)).contains(member) ? nil : .inviteUsedUp
   }
 }

@@ -95,7 +95,7 @@ extension Rights {
     for signed in bearers {
       let known = uses[signed.grant.subject]?.published
       guard known.map({ $0.entry < signed.entry }) ?? true else { continue }
-      uses[signed.grant.subject] = InviteUse(published: signed)
+      uses[signed.grant.subject] = InviteUse(isLimited: policy.limitsUses, published: signed)
     }
     for (member, held) in memberGrants {
       let confirming = held.direct.first { $0.grant.invite != nil }?.grant.invite
@@ -123,7 +123,7 @@ extension Rights {
 extension Rights {
   /// Changes what is known of an invite in place.
   private mutating func use(of invite: NodeID, _ change: (inout InviteUse) -> Void) {
-    if uses.index(of: invite) == nil { uses[invite] = InviteUse() }
+    if uses.index(of: invite) == nil { uses[invite] = InviteUse(isLimited: policy.limitsUses) }
     _ = uses.update(invite) { change(&$0) }
   }
 }

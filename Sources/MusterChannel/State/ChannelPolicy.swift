@@ -10,18 +10,25 @@ package struct ChannelPolicy: Sendable, Equatable {
   package let permits: @Sendable (_ isAllowed: Bool, _ isOwn: Bool) -> Bool
   /// Whether the first of two concurrent calls stays.
   package let precedes: @Sendable (CallInfo, CallInfo) -> Bool
+  /// Whether principals share the space of full tables; otherwise the oldest entry gives way.
+  package let dividesFairly: Bool
+  /// Whether an invite has a number of uses.
+  package let limitsUses: Bool
 
   package init(
     name: String,
     replaces: @escaping @Sendable (SignedEntry, SignedEntry) -> Bool = { known, new in known < new
     },
     permits: @escaping @Sendable (Bool, Bool) -> Bool = { isAllowed, _ in isAllowed },
-    precedes: @escaping @Sendable (CallInfo, CallInfo) -> Bool = CallInfo.precedes
+    precedes: @escaping @Sendable (CallInfo, CallInfo) -> Bool = CallInfo.precedes,
+    dividesFairly: Bool = true, limitsUses: Bool = true
   ) {
     self.name = name
     self.replaces = replaces
     self.permits = permits
     self.precedes = precedes
+    self.dividesFairly = dividesFairly
+    self.limitsUses = limitsUses
   }
 
   package static let standard = ChannelPolicy(name: "standard")

@@ -118,8 +118,11 @@ extension ChannelState {
   private func checkOwnEntries() -> [String] {
     var faults: [String] = []
     guard let ownEntry, !gossip.document.quarantined.contains(identity.id) else { return [] }
-    if gossip.document.newest(.presence, of: identity.id) != ownEntry {
+    if let held = gossip.document.newest(.presence, of: identity.id), held != ownEntry {
       faults.append("another own presence in the document")
+    }
+    if isDisplaced(ownEntry), presenceDueAt == nil {
+      faults.append("the document lacks the own presence")
     }
     if case .presence(let published) = ownEntry.entry.body, published != presenceToPublish,
       presenceDueAt == nil, !pending.contains(where: { $0.subject == .callEnd })

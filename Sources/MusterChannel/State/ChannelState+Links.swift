@@ -188,6 +188,7 @@ extension ChannelState {
       case .quarantined(_, let removed):
         forget(removed, &out)
         changes = Changes()
+      case .superseded(let entry): messages.skip(entry, at: now)
       }
     }
   }
@@ -220,7 +221,7 @@ extension ChannelState {
     case .neighbourReport(let neighbourReport):
       changes.reachability = true
       if author == identity.id {
-        if entry.id != ownReport { reportDueAt = now }
+        if entry != ownReport { reportDueAt = now }
       } else if neighbours.index(of: author) != nil {
         detector.noted(neighbourReport, of: author, at: now)
       }
@@ -239,7 +240,8 @@ extension ChannelState {
         continue
       }
       out.append(.delivered(entry.id))
-      if let text = text(of: entry) { out.append(.event(.message(text))) }
+      let counter = order.counter(of: entry)
+      if let text = text(of: entry, listedAt: counter) { out.append(.event(.message(text))) }
     }
   }
 }

@@ -49,7 +49,10 @@ extension ChannelState {
         let claim = CallClaim(
           call: id, term: 1, startedAt: startedAt, order: 0,
           knowledge: state.comparedAt == nil ? .none : .compared)
-        state.signAndBroadcast(.claim(claim), at: now, &out)
+        guard state.signAndBroadcast(.claim(claim), at: now, &out) else {
+          out.append(.event(.notKept(.call)))
+          return
+        }
         state.ownPresence.call = Participation(id: id, joined: state.gossip.document.lamport)
       }
     }
@@ -101,9 +104,9 @@ extension ChannelState {
       bytes, from: identity, to: receiver, context: channel.hash.bytes, entropy: &entropy)
   }
 
-  /// The text message in an entry; nil for other entries, for messages between other members, and
-  /// for content that does not decrypt or is not UTF-8.
-  func text(of entry: SignedEntry) -> TextMessage? {
+  /// The text message in an entry, listed at `counter` (`MessageOrder`); nil for other entries, for
+  /// messages between other members, and for content that does not decrypt or is not UTF-8.
+  func text(of entry: SignedEntry, listedAt counter: UInt64) -> TextMessage? {
     guard case .message(let message) = entry.entry.body else { return nil }
     let author = entry.entry.author
     var content: [UInt8]? = message.content
@@ -116,7 +119,7 @@ extension ChannelState {
     guard let content, let text = String(validating: content, as: UTF8.self) else { return nil }
     return TextMessage(
       id: entry.id, from: author, to: message.to, text: text, sentAt: message.sentAt,
-      lamport: entry.entry.lamport)
+      counter: counter)
   }
 
   // MARK: Rights
@@ -247,10 +250,26 @@ extension ChannelState {
       by: identity, in: channel)
   }
 
-  /// Signs an entry and broadcasts it without waiting for the disk.
-  mutating func signAndBroadcast(_ body: EntryBody, at now: Instant, _ out: inout [Output]) {
-    let entry = sign(body)
-    apply(gossip.broadcast(entry, at: now), at: now, &out)
+  /// Signs an entry and broadcasts it without waiting for the disk; returns whether the document
+  /// keeps it.
+  @discardableResult
+  mutating func signAndBroadcast(
+    _ body: EntryBody, at now: Instant, _ out: inout [Output]
+  ) -> Bool {
+    broadcast(sign(body), at: now, &out)
+  }
+
+  /// Broadcasts an entry of this node; returns whether the document keeps it. `isWritten`: the
+  /// entry is already on disk.
+  @discardableResult
+  mutating func broadcast(
+    _ entry: SignedEntry, isWritten: Bool = false, at now: Instant, _ out: inout [Output]
+  ) -> Bool {
+    let outputs = gossip.broadcast(entry, at: now)
+    apply(outputs, isWritten: isWritten, at: now, &out)
+    return outputs.contains { output in
+      if case .inserted(entry, _) = output { true } else { false }
+    }
   }
 
   /// The presence that this node publishes. The speaking flag is cleared outside a call and without
@@ -267,7 +286,8 @@ extension ChannelState {
     presenceSentAt = now
     let entry = sign(.presence(presenceToPublish))
     ownEntry = entry
-    apply(gossip.broadcast(entry, at: now), at: now, &out)
+    broadcast(entry, at: now, &out)
+    if isDisplaced(entry) { presenceDueAt = now + Self.displacedInterval }
   }
 
   /// Signs and broadcasts a new neighbour report.
@@ -277,7 +297,18 @@ extension ChannelState {
       bootID: ownPresence.bootID, heard: neighbours.keys.map(\.key.prefix),
       suspected: detector.suspected.map(\.key.prefix))
     let entry = sign(.neighbourReport(neighbourReport))
-    ownReport = entry.id
-    apply(gossip.broadcast(entry, at: now), at: now, &out)
+    ownReport = entry
+    broadcast(entry, at: now, &out)
   }
+
+  /// Whether the document lacks an entry that this node has published, because others have
+  /// displaced it. Without its presence a member seems to have left, so it publishes the presence
+  /// again, though at most once per `displacedInterval`.
+  func isDisplaced(_ entry: SignedEntry) -> Bool {
+    guard let kind = entry.entry.body.kind else { return false }
+    return gossip.document.newest(kind, of: identity.id) == nil
+      && !gossip.document.quarantined.contains(identity.id)
+  }
+
+  static let displacedInterval = Duration.seconds(1)
 }

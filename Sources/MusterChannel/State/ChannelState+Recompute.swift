@@ -301,9 +301,17 @@ extension ChannelState {
   /// rate-limited.
   private mutating func publishOwnState(at now: Instant, _ out: inout [Output]) {
     guard let ownEntry, case .presence(let published) = ownEntry.entry.body else { return }
+    if let ownReport, isDisplaced(ownReport) {
+      reportDueAt = reportDueAt ?? now + Self.displacedInterval
+    }
     let own = presenceToPublish
-    guard published != own else {
+    let isDisplaced = isDisplaced(ownEntry)
+    guard published != own || isDisplaced else {
       presenceDueAt = nil
+      return
+    }
+    if published == own, let sentAt = presenceSentAt, now - sentAt < Self.displacedInterval {
+      presenceDueAt = sentAt + Self.displacedInterval
       return
     }
     // If the new presence arrived before the end of the call, the initiator would seem to have left
@@ -318,7 +326,9 @@ extension ChannelState {
     } else {
       quiet.flags.remove(.speaking)
     }
-    if quiet == published, let sentAt = presenceSentAt, now - sentAt < Self.speakingInterval {
+    if quiet == published, !isDisplaced, let sentAt = presenceSentAt,
+      now - sentAt < Self.speakingInterval
+    {
       presenceDueAt = sentAt + Self.speakingInterval
       return
     }

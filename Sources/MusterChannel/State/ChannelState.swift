@@ -93,8 +93,8 @@ public struct ChannelState: Sendable {
   var confirmationDueAt: Instant?
   /// This node's role at the last recomputation.
   var ownRole: Role
-  /// The id of the neighbour report that this node published last.
-  var ownReport: EntryID?
+  /// The neighbour report that this node published last.
+  var ownReport: SignedEntry?
   var sequence: UInt64
   /// The Lamport counter of the entry that this process signed last.
   var signedLamport: UInt64 = 0
@@ -106,6 +106,8 @@ public struct ChannelState: Sendable {
   var succession = Succession()
   var togetherness = Togetherness()
   var messages = MessageLog()
+  /// The order of the messages that have been shown.
+  var order = MessageOrder()
   /// Messages that an earlier process received but did not show.
   var undelivered: [SignedEntry] = []
   /// Messages whose authors have no right to write yet; the grants may still arrive.
@@ -174,6 +176,7 @@ public struct ChannelState: Sendable {
     }
     undelivered = zip(known, isUndelivered).filter(\.1).map(\.0)
     messages.restore(zip(known, isUndelivered).filter { !$0.1 }.map(\.0))
+    order.restore(known)
     ownRole = rights.role(of: setup.identity.id, at: 0)
   }
 
@@ -308,9 +311,11 @@ public struct ChannelState: Sendable {
     return rights.refusal(of: peer, at: wallSeconds)
   }
 
-  /// The messages in the document that this node may read, in document order.
+  /// The messages in the document that this node may read, in the order in which they are listed.
   public var history: [TextMessage] {
-    gossip.document.all(.message).filter { may(.sendText, $0.entry.author) }.compactMap(text)
+    MessageOrder.listed(gossip.document.all(.message)).compactMap { entry, counter in
+      may(.sendText, entry.entry.author) ? text(of: entry, listedAt: counter) : nil
+    }
   }
 
   /// Whether this node and `peer` should be linked (`Topology`).

@@ -25,6 +25,8 @@ public enum CommitSubject: String, Equatable, Sendable {
   case key
   /// The bearer grant of an invite.
   case invite
+  /// A call that this node starts, or continues as its initiator.
+  case call
   /// The end of the call that this node leads.
   case callEnd
 }
@@ -98,24 +100,25 @@ extension ChannelState {
         out.append(.event(.commitFailed(done.subject)))
         return
       }
-      for entry in done.entries { state.broadcastWritten(entry, at: now, &out) }
+      var isKept = true
+      for entry in done.entries {
+        isKept = state.broadcastWritten(entry, at: now, &out) && isKept
+      }
+      if !isKept { out.append(.event(.notKept(done.subject))) }
       if done.subject == .callEnd, let last = done.entries.last {
         state.finalEntries = (state.finalEntries + [last.id]).suffix(4)
       }
     }
   }
 
-  /// Broadcasts an entry that is already on disk.
+  /// Broadcasts an entry that is already on disk; returns whether the document keeps it.
   private mutating func broadcastWritten(
     _ entry: SignedEntry, at now: Instant, _ out: inout [Output]
-  ) {
-    let outputs = gossip.broadcast(entry, at: now)
-    let isKept = outputs.contains { output in
-      if case .inserted(entry, _) = output { true } else { false }
-    }
-    // The document has not kept the entry, so the disk does not need it either.
+  ) -> Bool {
+    let isKept = broadcast(entry, isWritten: true, at: now, &out)
+    // What the document does not keep, the disk does not need either.
     if !isKept { out.append(.forget([entry.id])) }
-    apply(outputs, isWritten: true, at: now, &out)
+    return isKept
   }
 
   /// The entries about calls that apply on this node: those in the document, and signed claims and

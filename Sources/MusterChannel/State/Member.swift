@@ -110,6 +110,9 @@ public enum ChannelEvent: Equatable, Sendable {
   case keyChanged(epoch: UInt32)
   /// Entries of this node could not be written; they were not sent.
   case commitFailed(CommitSubject)
+  /// The document does not keep entries of this node: those who came by the same invite, or who
+  /// have no role of their own, have used up their share of it. Nobody else has the entries.
+  case notKept(CommitSubject)
   /// The role of this node has changed.
   case ownRoleChanged(Role)
 }

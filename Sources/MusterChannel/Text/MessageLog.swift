@@ -9,25 +9,36 @@ public struct MessageLog: Sendable {
   /// The delay of a message, in which the rest of its burst arrives, so that the burst is shown in
   /// document order.
   public static let gathering = Duration.milliseconds(30)
-  /// The maximum wait for a missing predecessor, counted from the newest arrival: while a long
-  /// history arrives, the predecessor may still be part of it.
+  /// The maximum wait for a missing predecessor, counted from the arrival of the message, and again
+  /// from that of each of its direct and indirect predecessors: more of them may follow. Arrivals
+  /// of other messages do not prolong the wait; otherwise a flood would delay everyone's messages.
   public static let patience = Duration.seconds(3)
-  /// The maximum wait counted from the arrival of the waiting message, whatever else arrives.
+  /// The maximum wait counted from the arrival of the waiting message.
   public static let longestPatience = Duration.seconds(10)
   /// The maximum number of ids in `Front.missing`.
   static let missingLimit = 256
+  /// The maximum number of ids in `skipped`.
+  static let skippedLimit = 1024
 
   private struct Waiting: Sendable {
     var entry: SignedEntry
     var after: [UInt64]
     var arrived: Instant
+    /// The newest arrival of this message, or of a message that it follows.
+    var chainArrived: Instant
+
+    /// The time at which this message need not wait longer for missing predecessors.
+    var patienceEnd: Instant {
+      min(chainArrived + MessageLog.patience, arrived + MessageLog.longestPatience)
+    }
   }
 
   /// Messages not shown yet, in document order; at most `Limits.messages`.
   private var waiting: [Waiting] = []
   private var shown = RecentIDs(capacity: Limits.messages)
+  /// Messages that have arrived, but are not in the document.
+  private var skipped = RecentIDs(capacity: Self.skippedLimit)
   private var front = Front()
-  private var lastArrival = Instant.zero
   /// The time at which the next message may be shown; nil if no message waits.
   public private(set) var deadline: Instant?
 
@@ -50,11 +61,22 @@ public struct MessageLog: Sendable {
     }
     let position = index(of: entry)
     guard position == waiting.count || waiting[position].entry != entry else { return [] }
-    waiting.insert(Waiting(entry: entry, after: message.after, arrived: now), at: position)
-    lastArrival = now
+    waiting.insert(
+      Waiting(entry: entry, after: message.after, arrived: now, chainArrived: now), at: position)
+    prolongWaits(from: position, at: now)
     deadline = soonest(deadline, now + Self.gathering)
     let overflow = waiting.count > Limits.messages ? [show(waiting.removeFirst())] : []
     return overflow + tick(at: now)
+  }
+
+  /// Notes that a message will not arrive, because the document does not keep it: no message need
+  /// wait for it.
+  public mutating func skip(_ entry: SignedEntry, at now: Instant) {
+    guard entry.entry.body.kind == .message else { return }
+    skipped.insert(entry.id.prefix)
+    if waiting.contains(where: { $0.after.contains(entry.id.prefix) }) {
+      deadline = soonest(deadline, now)
+    }
   }
 
   /// Dequeues the messages that can now be delivered, in document order.
@@ -74,7 +96,7 @@ public struct MessageLog: Sendable {
     }
     waiting = kept
     self.deadline = kept.reduce(nil) { next, item in
-      soonest(next, isFree(item) ? item.arrived + Self.gathering : patienceEnd(item))
+      soonest(next, isFree(item) ? item.arrived + Self.gathering : item.patienceEnd)
     }
     return ready
   }
@@ -86,14 +108,16 @@ public struct MessageLog: Sendable {
     var front = front
     var coming = RecentIDs(capacity: Limits.messages)
     for item in waiting
-    where item.after.allSatisfy({ shown.contains($0) || coming.contains($0) }) {
+    where item.after.allSatisfy({ isPast($0) || coming.contains($0) }) {
       front.add(item.entry, after: item.after)
       coming.insert(item.entry.id.prefix)
     }
     return front.heads.map(\.id.prefix)
   }
 
-  private func isFree(_ item: Waiting) -> Bool { item.after.allSatisfy { shown.contains($0) } }
+  private func isFree(_ item: Waiting) -> Bool { item.after.allSatisfy(isPast) }
+
+  private func isPast(_ id: UInt64) -> Bool { shown.contains(id) || skipped.contains(id) }
 
   /// The messages that need not wait longer for missing predecessors, by the first eight bytes of
   /// their ids. Whatever such a message follows directly or indirectly waits no longer either, even
@@ -101,15 +125,22 @@ public struct MessageLog: Sendable {
   private func overdue(at now: Instant) -> RecentIDs {
     var overdue = RecentIDs(capacity: Limits.messages * (1 + Message.predecessorLimit))
     for item in waiting.reversed()
-    where patienceEnd(item) <= now || overdue.contains(item.entry.id.prefix) {
+    where item.patienceEnd <= now || overdue.contains(item.entry.id.prefix) {
       overdue.insert(item.entry.id.prefix)
       for predecessor in item.after { overdue.insert(predecessor) }
     }
     return overdue
   }
 
-  private func patienceEnd(_ item: Waiting) -> Instant {
-    min(lastArrival + Self.patience, item.arrived + Self.longestPatience)
+  /// Notes the arrival of the message at `position` for those that follow it directly or
+  /// indirectly, which are later in document order.
+  private mutating func prolongWaits(from position: Int, at now: Instant) {
+    var chain = [waiting[position].entry.id.prefix]
+    for index in waiting.indices[(position + 1)...] {
+      guard waiting[index].after.contains(where: chain.contains) else { continue }
+      waiting[index].chainArrived = now
+      chain.append(waiting[index].entry.id.prefix)
+    }
   }
 
   private mutating func show(_ item: Waiting) -> SignedEntry {

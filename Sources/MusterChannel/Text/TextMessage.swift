@@ -12,19 +12,19 @@ public struct TextMessage: Equatable, Sendable {
   public var text: String
   /// The time of sending in milliseconds since 1970, by the author's wall clock; for display only.
   public var sentAt: UInt64
-  /// The Lamport counter of the message's entry, which orders messages; the author breaks ties.
-  public var lamport: UInt64
+  /// The counter by which messages are listed (`MessageOrder`); the author breaks ties.
+  public var counter: UInt64
 
   /// Sanitises `text`, puts it on one line and limits it to `Limits.textBytes` bytes.
   public init(
-    id: EntryID, from: NodeID, to: NodeID?, text: String, sentAt: UInt64, lamport: UInt64
+    id: EntryID, from: NodeID, to: NodeID?, text: String, sentAt: UInt64, counter: UInt64
   ) {
     self.id = id
     self.from = from
     self.to = to
     self.text = Self.shown(text)
     self.sentAt = sentAt
-    self.lamport = lamport
+    self.counter = counter
   }
 
   /// The text on one line, so that it cannot imitate another member's message on another line.

@@ -32,6 +32,8 @@ struct Adversary: Sendable {
   private var lamport: UInt64 = 0
   /// The newest claim that members have made.
   private var call: CallClaim?
+  /// The first eight bytes of the id of its last message.
+  private var newestMessage: UInt64 = 0
   private var entropy: Entropy
   private var prng: PRNG
 
@@ -105,8 +107,10 @@ struct Adversary: Sendable {
       return [sign(.joining(CallJoining(call: id, stage: .lasting)), by: index)]
     case .messages:
       let text = Array("\(Marker.text) floods \(entryCount)".utf8)
-      let message = Message(sentAt: 0, after: [], to: nil, content: text)
-      return [sign(.message(message), by: index)]
+      let message = Message(sentAt: 0, after: predecessors(), to: nil, content: text)
+      let entry = sign(.message(message), by: index)
+      newestMessage = entry.id.prefix
+      return [entry]
     case .presences:
       let report = NeighbourReport(
         bootID: keys[index].bootID, heard: members.map(\.key.prefix),
@@ -129,6 +133,11 @@ struct Adversary: Sendable {
     }
   }
 
+  /// The predecessors of its next message: none, its last message, or one that never was.
+  private mutating func predecessors() -> [UInt64] {
+    prng.one(of: [[], [newestMessage], [prng.next()]])
+  }
+
   private func presence(of key: Key) -> EntryBody {
     .presence(
       Presence(
@@ -143,7 +152,7 @@ struct Adversary: Sendable {
       switch counters {
       case .honest: lamport + 1
       case .lowest: UInt64(prng.below(4))
-      case .ahead: lamport + (1 << 32) + UInt64(entryCount)
+      case .ahead: lamport + (1 << 24) + UInt64(entryCount)
       case .highest: Entry.lamportLimit - UInt64(prng.below(1 << 20))
       }
     let identity = keys[index].identity

@@ -21,6 +21,8 @@ public struct AdversaryOptions: Equatable, Sendable {
   public var removes: Bool?
   /// Whether the timeline's lines are kept in addition to their digest.
   public var keepsTimeline: Bool
+  /// A weakness planted into the members' nodes.
+  package var weakness: PlantedWeakness?
 
   /// Creates the options of a run; what is left out is derived from the seed.
   public init(

@@ -43,8 +43,12 @@ struct AdversaryScenario: Sendable {
     invitedAs = prng.chance(0.7) ? .consumer : .attendee
     let drawnUses = prng.one(of: [1, 4, 0] as [UInt32])
     uses = options.uses ?? drawnUses
-    let some = AdversaryTactic.allCases.filter { _ in prng.chance(0.25) }
-    let one = prng.one(of: AdversaryTactic.allCases)
+    // In an open channel everyone may lead calls, and more than `Limits.authors` keys break it.
+    let possible = AdversaryTactic.allCases.filter {
+      kind == .created || $0 != .claims && $0 != .keys
+    }
+    let some = possible.filter { _ in prng.chance(0.25) }
+    let one = prng.one(of: possible)
     tactics = options.tactics ?? (some.isEmpty ? [one] : some)
     let drawnCounters = prng.one(of: AdversaryCounters.allCases)
     counters = options.counters ?? drawnCounters

@@ -14,6 +14,7 @@ extension AdversarySimulation {
     guard now >= Self.metBy else { return }
     for one in nodes.indices {
       guard let process = nodes[one].process else { continue }
+      checkUses(at: one)
       let isInCall = process.node.isInCall(channel.id)
       let participants = isInCall ? process.node.call(in: channel.id)?.participants : nil
       for other in nodes.indices where other != one {
@@ -25,6 +26,16 @@ extension AdversarySimulation {
       }
     }
     if let fault = promises.unread(at: now) { violated("promise", fault) }
+  }
+
+  /// Checks that no more keys of the adversary have a role than its invite permits.
+  private mutating func checkUses(at index: Int) {
+    guard scenario.uses > 0, let process = nodes[index].process else { return }
+    let invited = process.node.roles(in: channel.id).count {
+      $0.role > .none && !adversary.members.contains($0.member)
+    }
+    guard invited > scenario.uses else { return }
+    violated("access", "\(nodes[index].label) knows \(invited) keys with a role by one invite")
   }
 
   private mutating func observed(_ promise: PromiseChecker.Promise, isKept: Bool) {

@@ -27,6 +27,7 @@ extension AdversarySimulation {
     note(nodes[index].label, "starts, run \(nodes[index].run)")
     var configuration = Node.Configuration()
     configuration.name = nodes[index].name
+    configuration.policy = options.weakness?.policy ?? .standard
     nodes[index].process = Process(
       Node(
         identity: nodes[index].identity, entropy: .seeded(prng.next()), seed: prng.next(),
@@ -164,7 +165,7 @@ extension AdversarySimulation {
     case .callEnded(let call, let reason):
       note(label, "call of \(self.label(call.initiator)) over: \(reason)")
     case .ownRoleChanged(let role): note(label, "is \(role.name)")
-    case .commitFailed: violated("promise", "\(label) loses what it has written")
+    case .commitFailed, .notKept: violated("promise", "\(label) loses what it has written")
     default: break
     }
   }

@@ -63,7 +63,7 @@ public struct EventChecker: Sendable {
     case .memberLeft(let member, _):
       if members[member.id] == nil { return "\(member.name) leaves twice" }
       members[member.id] = nil
-    case .ownRoleChanged, .commitFailed: break
+    case .ownRoleChanged, .commitFailed, .notKept: break
     case .keyChanged(let number):
       if number <= epoch { return "key \(number) comes after key \(epoch)" }
       epoch = number

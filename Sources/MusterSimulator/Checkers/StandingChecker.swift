@@ -38,6 +38,9 @@ public struct StandingChecker: Sendable {
   private struct Together: Equatable, Sendable {
     var call: CallID
     var since: Instant
+    /// The start, unless the others were gone for a moment: within one input, a node may lose its
+    /// only link and get another. It may or may not begin to count anew then.
+    var latestSince: Instant
   }
 
   private var records = PeerTable<CallID, Record>()
@@ -98,13 +101,20 @@ public struct StandingChecker: Sendable {
       together[index] = nil
       return
     }
-    if together[index]?.call != call { together[index] = Together(call: call, since: now) }
+    if together[index]?.call != call {
+      together[index] = Together(call: call, since: now, latestSince: now)
+    }
+  }
+
+  /// Records that the others were gone from the host's call for a moment within an input.
+  public mutating func wasAlone(at index: Int, _ now: Instant) {
+    together[index]?.latestSince = now
   }
 
   /// The fault when a host has long been in a call with others without having signed that; nil for
   /// none. `member` is the identity of the host's node.
   public func missing(of member: NodeID, at index: Int, _ now: Instant) -> String? {
-    guard let call = together[index]?.call, let time = time(in: call, at: index, now) else {
+    guard let (call, time) = together[index].map({ ($0.call, now - $0.latestSince) }) else {
       return nil
     }
     let said = newest[member].flatMap { $0.call == call ? $0.stage : nil }

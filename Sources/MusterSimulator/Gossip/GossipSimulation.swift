@@ -184,7 +184,7 @@ public struct GossipSimulation: Sendable {
       switch output {
       case .send(let message, let peer): send(message, from: index, to: peer)
       case .inserted(let entry, removed: _): noteArrival(of: entry.id, at: index)
-      case .quarantined: break
+      case .quarantined, .superseded: break
       }
     }
     guard let deadline = hosts[index].gossip.deadline else { return }

@@ -12,7 +12,7 @@ _RIGHTS = (Grant.KIND, Redemption.KIND, Epoch.KIND)
 _MOST_QUARANTINED = 256
 _MOST_REMEMBERED = 256
 _MOST_REFUSED = 300
-_LARGEST_STEP = 1 << 32  # of the Lamport counter, by one entry
+_LARGEST_STEP = 1 << 24  # of the Lamport counter, by one entry
 
 KEPT, DROPPED, QUARANTINED = "kept", "dropped", "quarantined"
 

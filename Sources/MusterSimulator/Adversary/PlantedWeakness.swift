@@ -1,0 +1,16 @@
+import MusterChannel
+
+/// A weakness that a test plants into all members' nodes to prove that a checker detects it.
+package enum PlantedWeakness: String, Sendable, CaseIterable {
+  /// The entries with the highest counters stay, whoever signed them.
+  case retentionByCounter
+  /// Any number of keys may come by an invite.
+  case unlimitedInvites
+
+  var policy: ChannelPolicy {
+    switch self {
+    case .retentionByCounter: ChannelPolicy(name: rawValue, dividesFairly: false)
+    case .unlimitedInvites: ChannelPolicy(name: rawValue, limitsUses: false)
+    }
+  }
+}

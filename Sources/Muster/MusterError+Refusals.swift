@@ -89,7 +89,7 @@ extension CommitSubject {
     case .role: "the role was not changed"
     case .key: "the member was not removed"
     case .invite: "the invite is not valid"
-    case .call: "the call was not started"
+    case .call: "the call was neither started nor taken over"
     case .callEnd: "the call goes on without this node"
     }
   }

@@ -75,19 +75,33 @@ struct SimulateCommand: ParsableCommand {
     if adversary { return try runAdversary() }
     if reach { return try runReach() }
     try checkRanges()
-    var results: [SimulationResult] = []
+    try runSeeds(
+      report: SimulateReport.json, reproduction: reproduction,
+      finish: { results in
+        if let svg, let last = results.last { try draw(last, to: svg) }
+      }
+    ) { Simulation.run(try options(for: $0)) }
+  }
+
+  /// Simulates the seeds up to the first that fails, prints what each shows, and reports them all.
+  /// `reproduction` is the command line that repeats a failed run.
+  private func runSeeds<Result: SeedResult>(
+    report: ([Result], UInt64) -> JSONValue, reproduction: (Result) -> String,
+    finish: ([Result]) throws -> Void = { _ in }, _ simulate: (UInt64) throws -> Result
+  ) throws {
+    var results: [Result] = []
     for number in 0..<seeds {
-      let result = Simulation.run(try options(for: seed &+ UInt64(number)))
+      let result = try simulate(seed &+ UInt64(number))
       for line in result.timeline { print(line) }
-      if !json || seeds == 1 { print(SimulateReport.summary(of: result)) }
+      if !json || seeds == 1 { print(result.summary) }
       results.append(result)
       if result.violation != nil { break }
     }
-    if let svg, let last = results.last { try draw(last, to: svg) }
-    if json { print(SimulateReport.json(results, firstSeed: seed).text) }
+    try finish(results)
+    if json { print(report(results, seed).text) }
     if let failed = results.last, let violation = failed.violation {
       throw MusterError(
-        "seed \(failed.seed) fails: \(violation)", hint: "see \(reproduction(of: failed))")
+        "seed \(failed.seed) fails: \(violation)", hint: "see \(reproduction(failed))")
     }
   }
 
@@ -213,24 +227,15 @@ struct SimulateCommand: ParsableCommand {
     }
     try checkLoss()
     try checkSeeds()
-    var results: [ReachResult] = []
-    for number in 0..<seeds {
-      let options = ReachOptions(
-        seed: seed &+ UInt64(number), nodes: nodes, loss: loss.map { $0 / 100 },
-        keepsTimeline: seeds == 1)
-      let result = ReachSimulation.run(options)
-      for line in result.timeline { print(line) }
-      if !json || seeds == 1 { print(SimulateReport.summary(of: result)) }
-      results.append(result)
-      if result.violation != nil { break }
-    }
-    if json { print(SimulateReport.json(results, firstSeed: seed).text) }
-    if let failed = results.last, let violation = failed.violation {
+    try runSeeds(report: SimulateReport.json) { failed in
       var words = ["muster simulate --reach --seed \(failed.seed)"]
       if let nodes { words.append("--nodes \(nodes)") }
       if let loss { words.append("--loss \(loss)") }
-      throw MusterError(
-        "seed \(failed.seed) fails: \(violation)", hint: "see \(words.joined(separator: " "))")
+      return words.joined(separator: " ")
+    } _: { seed in
+      ReachSimulation.run(
+        ReachOptions(
+          seed: seed, nodes: nodes, loss: loss.map { $0 / 100 }, keepsTimeline: seeds == 1))
     }
   }
 
@@ -239,23 +244,12 @@ struct SimulateCommand: ParsableCommand {
   private func runAdversary() throws {
     try checkSeeds()
     let kind = try channelChoice()
-    var results: [AdversaryResult] = []
-    for number in 0..<seeds {
-      let options = AdversaryOptions(
-        seed: seed &+ UInt64(number), channel: kind, keepsTimeline: seeds == 1)
-      let result = AdversarySimulation.run(options)
-      for line in result.timeline { print(line) }
-      if !json || seeds == 1 { print(SimulateReport.summary(of: result)) }
-      results.append(result)
-      if result.violation != nil { break }
-    }
-    if json { print(SimulateReport.json(results, firstSeed: seed).text) }
-    if let failed = results.last, let violation = failed.violation {
-      let words =
-        ["muster simulate --adversary --seed \(failed.seed)"]
-        + (channel.map { ["--channel \($0)"] } ?? [])
-      throw MusterError(
-        "seed \(failed.seed) fails: \(violation)", hint: "see \(words.joined(separator: " "))")
+    try runSeeds(report: SimulateReport.json) { failed in
+      "muster simulate --adversary --seed \(failed.seed)"
+        + (channel.map { " --channel \($0)" } ?? "")
+    } _: { seed in
+      AdversarySimulation.run(
+        AdversaryOptions(seed: seed, channel: kind, keepsTimeline: seeds == 1))
     }
   }
 

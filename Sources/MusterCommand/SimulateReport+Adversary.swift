@@ -2,6 +2,10 @@ import Muster
 import MusterBase
 import MusterSimulator
 
+extension AdversaryResult: SeedResult {
+  var summary: String { SimulateReport.summary(of: self) }
+}
+
 /// The report of `muster simulate --adversary`.
 extension SimulateReport {
   static func summary(of result: AdversaryResult) -> String {
@@ -16,12 +20,8 @@ extension SimulateReport {
 
   /// The totals of all runs, with details of a failed run.
   static func json(_ results: [AdversaryResult], firstSeed: UInt64) -> JSONValue {
-    let failed = results.last.flatMap { $0.violation == nil ? nil : $0 }
-    var fields: [(String, JSONValue)] = [
-      ("seeds", .integer(Int64(results.count))),
-      ("firstSeed", .string(String(firstSeed))),
-      ("ok", .bool(failed == nil)),
-      ("nodesTotal", .integer(sum(results) { UInt64($0.nodes) })),
+    var fields = outcome(results, firstSeed: firstSeed)
+    fields += [
       ("simulatedSeconds", .number(results.reduce(0) { $0 + $1.duration.inSeconds })),
       ("messages", .integer(sum(results) { UInt64($0.messages) })),
       ("keys", .integer(sum(results) { UInt64($0.keys) })),
@@ -33,8 +33,7 @@ extension SimulateReport {
       fields.append(("counters", .string(only.counters.rawValue)))
       fields.append(("digest", .string(only.digest)))
     }
-    if let failed { fields += failure(failed.violation, seed: failed.seed) }
-    return .object(fields)
+    return .object(fields + failure(of: results))
   }
 
   private static func sum(

@@ -2,6 +2,10 @@ import Muster
 import MusterBase
 import MusterSimulator
 
+extension ReachResult: SeedResult {
+  var summary: String { SimulateReport.summary(of: self) }
+}
+
 /// The report of `muster simulate --reach`.
 extension SimulateReport {
   static func summary(of result: ReachResult) -> String {
@@ -17,13 +21,9 @@ extension SimulateReport {
 
   /// The totals of all runs, with details of a single or a failed run.
   static func json(_ results: [ReachResult], firstSeed: UInt64) -> JSONValue {
-    let failed = results.last.flatMap { $0.violation == nil ? nil : $0 }
     let settled = results.compactMap { $0.settledAfter.map(milliseconds) }.sorted()
-    var fields: [(String, JSONValue)] = [
-      ("seeds", .integer(Int64(results.count))),
-      ("firstSeed", .string(String(firstSeed))),
-      ("ok", .bool(failed == nil)),
-      ("nodesTotal", .integer(sum(results) { $0.nodes })),
+    var fields = outcome(results, firstSeed: firstSeed)
+    fields += [
       ("simulatedSeconds", .number(results.reduce(0) { $0 + $1.duration.inSeconds })),
       ("datagrams", .integer(Int64(results.reduce(0) { $0 + $1.network.delivered }))),
       ("links", .integer(Int64(results.reduce(0) { $0 + $1.linksMade }))),
@@ -35,8 +35,7 @@ extension SimulateReport {
       fields.append(("homes", .integer(Int64(only.homes))))
       fields.append(("digest", .string(only.digest)))
     }
-    if let failed { fields += failure(failed.violation, seed: failed.seed) }
-    return .object(fields)
+    return .object(fields + failure(of: results))
   }
 
   private static func pairs(_ results: [ReachResult]) -> JSONValue {

@@ -2,6 +2,22 @@ import Muster
 import MusterBase
 import MusterSimulator
 
+/// The result of a simulation with one seed.
+protocol SeedResult {
+  var seed: UInt64 { get }
+  var nodes: Int { get }
+  /// The violation that ended the run; nil for a run without violations.
+  var violation: Violation? { get }
+  /// One line per event, if the run has kept them.
+  var timeline: [String] { get }
+  /// The outcome in one line.
+  var summary: String { get }
+}
+
+extension SimulationResult: SeedResult {
+  var summary: String { SimulateReport.summary(of: self) }
+}
+
 /// The report of `muster simulate` as text and JSON.
 enum SimulateReport {
   static func summary(of result: SimulationResult) -> String {
@@ -16,12 +32,8 @@ enum SimulateReport {
 
   /// The totals of all runs, with details of a single or a failed run.
   static func json(_ results: [SimulationResult], firstSeed: UInt64) -> JSONValue {
-    let failed = results.last.flatMap { $0.violation == nil ? nil : $0 }
-    var fields: [(String, JSONValue)] = [
-      ("seeds", .integer(Int64(results.count))),
-      ("firstSeed", .string(String(firstSeed))),
-      ("ok", .bool(failed == nil)),
-      ("nodesTotal", .integer(sum(results) { UInt64($0.nodes) })),
+    var fields = outcome(results, firstSeed: firstSeed)
+    fields += [
       ("simulatedSeconds", .number(results.reduce(0) { $0 + $1.duration.inSeconds })),
       ("datagrams", .integer(sum(results) { $0.network.delivered })),
       ("bytes", .integer(sum(results) { $0.bytes })),
@@ -42,15 +54,26 @@ enum SimulateReport {
       fields.append(("faults", .array(only.faults.map { .string($0.rawValue) })))
       fields.append(("digest", .string(only.digest)))
     }
-    if let failed { fields += failure(failed.violation, seed: failed.seed) }
-    return .object(fields)
+    return .object(fields + failure(of: results))
   }
 
-  /// The additional fields of a failed run; empty for a successful run.
-  static func failure(_ violation: Violation?, seed: UInt64) -> [(String, JSONValue)] {
-    guard let violation else { return [] }
+  /// The fields that the reports of all simulations begin with.
+  static func outcome<Result: SeedResult>(
+    _ results: [Result], firstSeed: UInt64
+  ) -> [(String, JSONValue)] {
+    [
+      ("seeds", .integer(Int64(results.count))),
+      ("firstSeed", .string(String(firstSeed))),
+      ("ok", .bool(results.last?.violation == nil)),
+      ("nodesTotal", .integer(Int64(results.reduce(0) { $0 + $1.nodes }))),
+    ]
+  }
+
+  /// The additional fields if the last run has failed; otherwise empty.
+  static func failure<Result: SeedResult>(of results: [Result]) -> [(String, JSONValue)] {
+    guard let last = results.last, let violation = last.violation else { return [] }
     return [
-      ("failedSeed", .string(String(seed))), ("checker", .string(violation.checker)),
+      ("failedSeed", .string(String(last.seed))), ("checker", .string(violation.checker)),
       ("violation", .string(violation.what)),
       ("atMs", .integer(violation.at.nanoseconds / 1_000_000)),
     ]

@@ -121,6 +121,12 @@ struct StandingCheckerTests {
     var checker = checker([], at: 0)
     #expect(checker.missing(of: first.id, at: 0, at(1)) == nil)
     #expect(checker.missing(of: first.id, at: 0, at(2)) != nil)
+    // Alone for a moment: the node may begin to count anew then, or not.
+    var other = checker
+    other.wasAlone(at: 0, at(1))
+    #expect(other.missing(of: first.id, at: 0, at(2)) == nil)
+    #expect(other.missing(of: first.id, at: 0, at(3)) != nil)
+    #expect(fault(joining(old, .met), by: first, at(1), &other) == nil)
     #expect(fault(joining(old, .met), by: first, at(1), &checker) == nil)
     #expect(checker.missing(of: first.id, at: 0, at(10)) == nil)
     #expect(checker.missing(of: first.id, at: 0, at(11)) != nil)

@@ -212,7 +212,10 @@ extension ChannelState {
       changes.call = true
     case .takeOver:
       guard let info = active?.info else { break }
-      signAndBroadcast(.claim(CallClaim(continuing: info)), at: now, &out)
+      if !signAndBroadcast(.claim(CallClaim(continuing: info)), at: now, &out) {
+        ownPresence.call = nil
+        out.append(.event(.notKept(.call)))
+      }
       changes.call = true
     }
     attest(active, at: now, &out)

@@ -9,12 +9,10 @@ public struct MessageLog: Sendable {
   /// The delay of a message, in which the rest of its burst arrives, so that the burst is shown in
   /// document order.
   public static let gathering = Duration.milliseconds(30)
-  /// The maximum wait for a missing predecessor, counted from the arrival of the message, and again
-  /// from that of each of its direct and indirect predecessors: more of them may follow. Arrivals
-  /// of other messages do not prolong the wait; otherwise a flood would delay everyone's messages.
+  /// The maximum wait for a missing predecessor, counted from the arrival of the message. Later
+  /// arrivals do not prolong it, not even those of other predecessors: otherwise a flood, of which
+  /// members name the newest messages as predecessors, would delay everyone's messages.
   public static let patience = Duration.seconds(3)
-  /// The maximum wait counted from the arrival of the waiting message.
-  public static let longestPatience = Duration.seconds(10)
   /// The maximum number of ids in `Front.missing`.
   static let missingLimit = 256
   /// The maximum number of ids in `skipped`.
@@ -24,13 +22,6 @@ public struct MessageLog: Sendable {
     var entry: SignedEntry
     var after: [UInt64]
     var arrived: Instant
-    /// The newest arrival of this message, or of a message that it follows.
-    var chainArrived: Instant
-
-    /// The time at which this message need not wait longer for missing predecessors.
-    var patienceEnd: Instant {
-      min(chainArrived + MessageLog.patience, arrived + MessageLog.longestPatience)
-    }
   }
 
   /// Messages not shown yet, in document order; at most `Limits.messages`.
@@ -61,9 +52,7 @@ public struct MessageLog: Sendable {
     }
     let position = index(of: entry)
     guard position == waiting.count || waiting[position].entry != entry else { return [] }
-    waiting.insert(
-      Waiting(entry: entry, after: message.after, arrived: now, chainArrived: now), at: position)
-    prolongWaits(from: position, at: now)
+    waiting.insert(Waiting(entry: entry, after: message.after, arrived: now), at: position)
     deadline = soonest(deadline, now + Self.gathering)
     let overflow = waiting.count > Limits.messages ? [show(waiting.removeFirst())] : []
     return overflow + tick(at: now)
@@ -96,7 +85,7 @@ public struct MessageLog: Sendable {
     }
     waiting = kept
     self.deadline = kept.reduce(nil) { next, item in
-      soonest(next, isFree(item) ? item.arrived + Self.gathering : item.patienceEnd)
+      soonest(next, item.arrived + (isFree(item) ? Self.gathering : Self.patience))
     }
     return ready
   }
@@ -125,22 +114,11 @@ public struct MessageLog: Sendable {
   private func overdue(at now: Instant) -> RecentIDs {
     var overdue = RecentIDs(capacity: Limits.messages * (1 + Message.predecessorLimit))
     for item in waiting.reversed()
-    where item.patienceEnd <= now || overdue.contains(item.entry.id.prefix) {
+    where item.arrived + Self.patience <= now || overdue.contains(item.entry.id.prefix) {
       overdue.insert(item.entry.id.prefix)
       for predecessor in item.after { overdue.insert(predecessor) }
     }
     return overdue
-  }
-
-  /// Notes the arrival of the message at `position` for those that follow it directly or
-  /// indirectly, which are later in document order.
-  private mutating func prolongWaits(from position: Int, at now: Instant) {
-    var chain = [waiting[position].entry.id.prefix]
-    for index in waiting.indices[(position + 1)...] {
-      guard waiting[index].after.contains(where: chain.contains) else { continue }
-      waiting[index].chainArrived = now
-      chain.append(waiting[index].entry.id.prefix)
-    }
   }
 
   private mutating func show(_ item: Waiting) -> SignedEntry {

@@ -36,9 +36,9 @@ extension Associations {
     return [.serve(session)]
   }
 
-  /// Schedules the next key offer over a restricted session that has just been served.
-  mutating func served(_ session: SessionLinkID, at now: Instant) {
-    _ = updateRestriction(of: session) { $0.nextAt = now + Self.keyRepeat }
+  /// Schedules the next offer over a restricted session that has just been served.
+  mutating func served(_ session: SessionLinkID, again interval: Duration, at now: Instant) {
+    _ = updateRestriction(of: session) { $0.nextAt = now + interval }
   }
 
   // MARK: Invariants

@@ -1,5 +1,6 @@
 import MusterBase
 import MusterLink
+import MusterWire
 
 /// The associations of this node with its peers, one for each channel and peer, and the session
 /// links that carry the associations.
@@ -41,12 +42,14 @@ struct Associations: ~Copyable, Sendable {
     let route: Route
   }
 
-  /// The state of a restricted session link, over which the peer receives only keys or the reason
-  /// for a refusal.
+  /// The state of a restricted session link, over which the two nodes exchange nothing but what
+  /// proves that they are members, keys, and the reason for a refusal.
   struct Restriction: Sendable {
     let since: Instant
     let bootID: UInt64
     var nextAt: Instant
+    /// Why a redemption that the peer has shown gives it no role; nil if it has shown none.
+    var refusal: MusterWire.Refusal?
     /// The rate limit for credentials from the peer.
     var credentials = TokenBucket(capacity: 16, perSecond: 2)
   }
@@ -64,8 +67,8 @@ struct Associations: ~Copyable, Sendable {
   /// The facts that determine the role of a new session link.
   struct Standing {
     var isKeyCurrent: Bool
-    /// Whether the peer is known not to be a member.
-    var isNonMember: Bool
+    /// Whether the peer is a member, to this node's knowledge.
+    var isMember: Bool
     /// Whether there is room for one more link in the channel.
     var hasRoom: Bool
   }
@@ -75,6 +78,9 @@ struct Associations: ~Copyable, Sendable {
   static let restrictedTime = Duration.seconds(8)
   /// The interval between two offers of a key.
   static let keyRepeat = Duration.seconds(1)
+  /// The interval between two transmissions of this node's credentials to a peer that is not a
+  /// member yet: a lost datagram delays the meeting of two nodes by as much.
+  static let credentialRepeat = Duration.milliseconds(250)
   /// The time limit of a handshake, the same as in the link engine.
   static let connectTime = LinkEngine.Configuration().handshakeGiveUp
 
@@ -177,7 +183,7 @@ struct Associations: ~Copyable, Sendable {
   ) -> [Output] {
     let link = LinkID(channel: channel, peer: session.peer)
     connecting[link] = nil
-    guard standing.isKeyCurrent, !standing.isNonMember else {
+    guard standing.isKeyCurrent, standing.isMember else {
       return restrict(session, of: link, bootID: bootID, at: now)
     }
     if let index = peers.index(of: link), peers[at: index].bootID == bootID {
@@ -222,7 +228,6 @@ struct Associations: ~Copyable, Sendable {
   ) {
     let channel = peers.keys[index].channel
     let former = SessionLinkID(key: peers[at: index].key, peer: session.peer)
-    if peers[at: index].key != session.key { peers[at: index].admittedSince = now }
     peers[at: index].key = session.key
     peers[at: index].nextKeyAt = nil
     set(session, .current, channel)

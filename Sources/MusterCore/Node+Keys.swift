@@ -13,8 +13,12 @@ import MusterWire
 /// from the channel's key. A link that is established under a former key after the change is
 /// restricted: its peer gets the new key if it is entitled to that key, otherwise the reason for
 /// the refusal, and no other data of the channel.
+///
+/// A link under the key in force is restricted, too, until its peer has shown that it is a member:
+/// the key of a created channel is in every invite, used up or not. Until then the two nodes
+/// exchange their credentials and nothing else.
 extension Node {
-  /// The time after its link comes up within which a new member must redeem its invite.
+  /// The time after its link comes up within which a peer must show that it is a member.
   static let grantPatience = Duration.seconds(3)
   /// The time after a refusal during which neither of the two nodes connects to the other.
   static let refusalTime = Duration.seconds(20)
@@ -109,24 +113,59 @@ extension Node {
 
   // MARK: Restricted sessions
 
-  /// Sends the newer keys to the peer of a restricted session, or the reason for the refusal.
+  /// Sends the peer of a restricted session this node's credentials, the newer keys, or the reason
+  /// for its refusal.
   mutating func serve(_ session: SessionLinkID, at now: Instant, _ out: inout [Output]) {
     guard let restriction = associations.restriction(of: session),
       let owner = keyring.owner(of: session.key), let entry = channels[owner.channel]
     else { return }
-    associations.served(session, at: now)
-    guard let reason = entry.state.refusal(of: session.peer) else {
+    let isCurrent = keyring.isCurrent(session.key)
+    associations.served(
+      session, again: isCurrent ? Associations.credentialRepeat : Associations.keyRepeat, at: now)
+    let standing = entry.state.refusal(of: session.peer)
+    if isCurrent, standing == nil { return lift(session, at: now, &out) }
+    for bytes in entry.state.credentials(of: id) {
+      send([.entry(bytes)], over: session, at: now, &out)
+    }
+    guard let standing else {
       for message in keyMessages(of: entry, after: owner.number) {
         send([message], over: session, at: now, &out)
       }
       return
     }
-    let isOutdated = reason == .noGrant && !keyring.isCurrent(session.key)
-    // The owner's signed entries let the peer verify the reason.
-    let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
-    for bytes in grants + changes { send([.entry(bytes)], over: session, at: now, &out) }
+    let reason = standing.mayEnd ? restriction.refusal ?? standing : standing
+    let mayBecomeMember = isCurrent && restriction.refusal == nil && reason.mayEnd
+    if mayBecomeMember, now - restriction.since < Self.grantPatience { return }
+    // A node that is no member itself cannot tell who is.
+    guard entry.state.refusal(of: id) == nil else { return }
+    let link = LinkID(channel: owner.channel, peer: session.peer)
+    for bytes in proof(for: link, newest: Limits.formerKeys + 1) {
+      send([.entry(bytes)], over: session, at: now, &out)
+    }
+    let isOutdated = reason == .noGrant && !isCurrent
     send([.refused(isOutdated ? .inviteOutdated : reason)], over: session, at: now, &out)
-    refuse(LinkID(channel: owner.channel, peer: session.peer), bootID: restriction.bootID, at: now)
+    if refuse(link, bootID: restriction.bootID, at: now) {
+      out.append(.event(.peerRefused(link.peer, reason), in: link.channel))
+    }
+  }
+
+  /// The signed entries that let a refused peer verify the reason: the newest key changes, and what
+  /// owners have signed about the peer. None for a peer that has never been a member, which learns
+  /// nothing of the channel.
+  private func proof(for link: LinkID, newest count: Int) -> [[UInt8]] {
+    guard let state = channels[link.channel]?.state, state.knows(link.peer) else { return [] }
+    let (grants, changes) = state.keyChanges(newest: count)
+    return state.credentials(of: link.peer) + grants + changes
+  }
+
+  /// Puts a restricted session under the key in force into use, because its peer is a member.
+  private mutating func lift(
+    _ session: SessionLinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard let restriction = associations.restriction(of: session),
+      let route = links.route(of: session)
+    else { return }
+    established(session, over: route, bootID: restriction.bootID, at: now, &out)
   }
 
   /// Handles a credential by which the peer of a restricted session under the key in force proves
@@ -135,39 +174,63 @@ extension Node {
     _ bytes: [UInt8], over session: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) {
     guard let link = keyring.link(of: session), keyring.isCurrent(session.key),
-      associations.takeCredential(of: session, at: now)
+      let state = channels[link.channel]?.state
     else { return }
-    out += change(link.channel, at: now) {
-      $0.receiveCredential(bytes, from: session.peer, at: now)
+    // A peer repeats its credentials; those that are known cost nothing.
+    let isKnown = state.contains(bytes)
+    if !isKnown {
+      guard associations.takeCredential(of: session, at: now) else { return }
+      out += change(link.channel, at: now) {
+        $0.receiveCredential(bytes, from: session.peer, at: now)
+      }
     }
-    guard let restriction = associations.restriction(of: session),
-      let route = links.route(of: session),
-      channels[link.channel]?.state.refusal(of: session.peer) == nil
+    guard let state = channels[link.channel]?.state else { return }
+    if state.refusal(of: session.peer) == nil { return lift(session, at: now, &out) }
+    guard let restriction = associations.restriction(of: session), restriction.refusal == nil,
+      !isKnown || associations.takeCredential(of: session, at: now),
+      let refusal = state.refusal(ofCredential: bytes, from: session.peer)
     else { return }
-    established(session, over: route, bootID: restriction.bootID, at: now, &out)
+    // The peer hears of it with the next offer: other credentials may be on their way.
+    _ = associations.updateRestriction(of: session) { $0.refusal = refusal }
   }
 
-  /// Sends the reason for the refusal to a neighbour that is not a member, and closes the link. A
-  /// neighbour that may still become a member is given `grantPatience` first.
+  /// Sends this node's credentials to a neighbour that may not know it as a member yet and then
+  /// takes nothing else.
+  mutating func sendCredentials(over link: LinkID, at now: Instant, _ out: inout [Output]) {
+    guard let peer = peers[link], let state = channels[link.channel]?.state else { return }
+    let credentials = state.credentials(of: id)
+    let isOver = credentials.isEmpty || now - peer.upSince >= Associations.restrictedTime
+    _ = peers.update(link) {
+      $0.nextCredentialsAt = isOver ? nil : now + Associations.credentialRepeat
+    }
+    guard !isOver else { return }
+    for bytes in credentials { send([.entry(bytes)], over: link, at: now, &out) }
+  }
+
+  /// Sends the reason for the refusal to a neighbour that is no longer a member, and closes the
+  /// link.
   mutating func dismissNonMember(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let peer = peers[link], let entry = channels[link.channel], entry.genesis != nil,
       let reason = entry.state.refusal(of: link.peer)
     else { return }
-    let mayBecomeOne = reason == .noGrant || reason == .inviteOutdated
-    if mayBecomeOne, now - peer.admittedSince < Self.grantPatience { return }
-    let (grants, changes) = entry.state.keyChanges(newest: 1)
-    for bytes in grants + changes { send([.entry(bytes)], over: link, at: now, &out) }
+    for bytes in proof(for: link, newest: 1) {
+      send([.entry(bytes)], over: link, at: now, &out)
+    }
     send([.refused(reason)], over: link, at: now, &out)
     refuse(link, bootID: peer.bootID, at: now)
     out.append(.event(.peerRefused(link.peer, reason), in: link.channel))
     close(link, at: now, &out)
   }
 
+  /// Records a refusal; returns whether it is news.
+  @discardableResult
   private mutating func refuse(
     _ link: LinkID, bootID: UInt64, isByPeer: Bool = false, at now: Instant
-  ) {
+  ) -> Bool {
+    let former = associations.refusal(of: link, at: now)
     associations.refuse(
       link, .init(bootID: bootID, until: now + Self.refusalTime, isByPeer: isByPeer))
+    return former?.bootID != bootID
   }
 
   /// Whether this run of a peer was recently refused and is still not a member, or has recently
@@ -178,13 +241,12 @@ extension Node {
     return refusal.isByPeer || channels[link.channel]?.state.refusal(of: link.peer) != nil
   }
 
-  /// Whether a new link is restricted because its peer is known not to be a member; false for a
-  /// peer that may still redeem its invite.
-  func isNonMember(_ peer: NodeID, in channel: ChannelID) -> Bool {
+  /// Whether a peer may take part in a channel: it has a role, or the channel is open.
+  func isMember(_ peer: NodeID, in channel: ChannelID) -> Bool {
     guard let entry = channels[channel], entry.genesis != nil,
       let refusal = entry.state.refusal(of: peer)
-    else { return false }
-    return refusal != .noGrant && refusal != .inviteOutdated
+    else { return true }
+    return !configuration.policy.requiresRole && refusal.mayEnd
   }
 
   /// Forgets the refusals by peers after a change of this node's role, since peers may now accept
@@ -202,7 +264,7 @@ extension Node {
     if let bootID = peers[link]?.bootID { refuse(link, bootID: bootID, isByPeer: true, at: now) }
     // The peer may lack the entries that make this node a member.
     if let state = channels[link.channel]?.state, state.refusal(of: id) == nil {
-      for bytes in state.credentials { send([.entry(bytes)], over: link, at: now, &out) }
+      for bytes in state.credentials(of: id) { send([.entry(bytes)], over: link, at: now, &out) }
     }
     let isNews =
       channels.update(link.channel) { entry in
@@ -212,4 +274,9 @@ extension Node {
       } ?? false
     if isNews { out.append(.event(.channel(.refused(reason)), in: link.channel)) }
   }
+}
+
+extension Refusal {
+  /// Whether the peer may be a member whose credentials have not arrived yet.
+  fileprivate var mayEnd: Bool { self == .noGrant || self == .inviteOutdated }
 }

@@ -130,7 +130,7 @@ extension Node {
     guard let link = keyring.link(of: session), let entry = channels[link.channel] else { return }
     let standing = Associations.Standing(
       isKeyCurrent: keyring.isCurrent(session.key),
-      isNonMember: isNonMember(link.peer, in: link.channel),
+      isMember: isMember(link.peer, in: link.channel),
       hasRoom: entry.state.hasRoom(for: link.peer))
     perform(
       associations.established(
@@ -148,6 +148,7 @@ extension Node {
     discovery.setLinked(linkedPeers)
     out.append(.event(.linkUp(link.peer, route.address, via: route.relay), in: link.channel))
     pathChanged(of: link, to: route, at: now, &out)
+    sendCredentials(over: link, at: now, &out)
     out += change(link.channel, at: now) { $0.linkUp(link.peer, bootID: bootID, at: now) }
     updateMedia(in: link.channel, at: now, &out)
     pingDuePaths(at: now, &out)

@@ -84,6 +84,8 @@ extension Node {
   ) {
     switch message {
     case .entry, .entriesReceived, .digest, .ranges, .want, .probe, .probed:
+      // A peer that restricts the link sends entries only.
+      if case .entry = message {} else { _ = peers.update(link) { $0.nextCredentialsAt = nil } }
       out += change(link.channel, at: now) { $0.receive(message, from: link.peer, at: now) }
       if case .digest = message { enterCallIfDue(link.channel, at: now, &out) }
     case .ping(let token): send([.pong(token)], over: link, at: now, &out)
@@ -177,10 +179,14 @@ extension Node {
 
   // MARK: Time
 
-  /// Performs the due key offer and the due membership check of a peer.
+  /// Performs what is due for a peer: the offer of a key, this node's credentials, and the check of
+  /// the peer's membership.
   mutating func tick(peer link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let index = peers.index(of: link) else { return }
     if let due = peers[at: index].nextKeyAt, due <= now { offerKey(over: link, at: now, &out) }
+    if let due = peers[at: index].nextCredentialsAt, due <= now {
+      sendCredentials(over: link, at: now, &out)
+    }
     if let due = peers[at: index].nextCheckAt, due <= now {
       checkStanding(of: link, at: now, &out)
     }

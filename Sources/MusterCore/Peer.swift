@@ -7,14 +7,14 @@ struct Peer: HasDeadline, Sendable {
   var key: KeyID
   let bootID: UInt64
   let upSince: Instant
-  /// The time since which the link has been under its current key. A peer under a former key could
-  /// not yet send its grant, so `Node.grantPatience` counts from here.
-  var admittedSince: Instant
   /// The boot id in the peer's newest presence when the link came up; it may be outdated.
   var announcedBootID: UInt64?
   /// The time at which the key in force is next offered; nil once the peer is known to have that
   /// key.
   var nextKeyAt: Instant?
+  /// The time at which this node next sends its credentials; nil once the peer is known to have
+  /// this node as a member.
+  var nextCredentialsAt: Instant?
   /// The time at which the peer's membership is next checked.
   var nextCheckAt: Instant?
   /// This node's address as observed by the peer.
@@ -26,9 +26,8 @@ struct Peer: HasDeadline, Sendable {
     self.key = key
     self.bootID = bootID
     self.upSince = upSince
-    admittedSince = upSince
     nextCheckAt = upSince + Self.checkInterval
   }
 
-  var deadline: Instant? { soonest(nextKeyAt, nextCheckAt) }
+  var deadline: Instant? { soonest(soonest(nextKeyAt, nextCredentialsAt), nextCheckAt) }
 }

@@ -64,12 +64,30 @@ private struct InviteWorld {
       credential: credential)
   }
 
+  /// Lets a member enter the channel that knows of no role but its own.
+  mutating func joinKnowingItself(_ index: Int) {
+    let member = world.id(index)
+    let own = entries.filter { bytes in
+      guard case .grant(let grant)? = try? SignedEntry.verified(bytes, in: channel).entry.body
+      else { return false }
+      return grant.subject == member
+    }
+    let setup = setup(own)
+    world.call(index) { $0.join(setup, call: false, at: $1) }
+  }
+
   /// Lets a node enter the channel: the owner and the members with what they know of it, a holder
   /// with the invite.
   mutating func join(_ index: Int) {
     let isHolder = Self.holders.contains(index)
     let setup = isHolder ? setup([], credential) : setup(entries)
     world.call(index) { $0.join(setup, call: false, at: $1) }
+  }
+
+  func refusals(of index: Int) -> [Refusal] {
+    world.hosts[index].events.compactMap {
+      if case .channel(.refused(let reason)) = $0 { reason } else { nil }
+    }
   }
 
   /// Separates these nodes from all others.
@@ -149,10 +167,33 @@ struct InviteTests {
     for index in 0...3 {
       #expect(invites.admitted(at: index) == [3], "seed \(seed), node \(index)")
     }
-    let events = invites.world.hosts[3].events.compactMap { event -> Refusal? in
-      if case .channel(.refused(let reason)) = event { reason } else { nil }
+    #expect(invites.refusals(of: 3) == [], "seed \(seed)")
+  }
+
+  /// The owner is away, and of two members one or neither knows that the other is one.
+  @Test(arguments: [[1], [2], [1, 2]], [0, 0.3])
+  func membersMeetWithoutKnowingEachOther(unknowing: [Int], loss: Double) {
+    for seed in 1...20 as ClosedRange<UInt64> {
+      var invites = InviteWorld(seed: seed)
+      var prng = PRNG(seed: seed)
+      // Handshakes and announcements have their own repetitions.
+      invites.world.passes = { _, _, kind in kind != .data || !prng.chance(loss) }
+      for index in InviteWorld.members {
+        if unknowing.contains(index) {
+          invites.joinKnowingItself(index)
+        } else {
+          invites.join(index)
+        }
+      }
+      invites.world.run(for: .seconds(4))
+      #expect(invites.role(of: 1, at: 2) == .presenter, "seed \(seed)")
+      #expect(invites.role(of: 2, at: 1) == .presenter, "seed \(seed)")
+      for (index, other) in [(1, 2), (2, 1)] {
+        let met = invites.world.hosts[index].node.members(of: invites.channel).map(\.id)
+        #expect(met.contains(invites.world.id(other)), "seed \(seed)")
+        #expect(invites.refusals(of: index) == [], "seed \(seed)")
+      }
     }
-    #expect(events == [], "seed \(seed)")
   }
 
   /// On one side of a partition the first to come stays: nobody else gets in by the same invite.
@@ -165,6 +206,9 @@ struct InviteTests {
     invites.join(4)
     invites.world.run(for: .seconds(8))
     for index in InviteWorld.members + [3] { #expect(invites.admitted(at: index) == [3]) }
-    #expect(invites.world.hosts[1].node.member(invites.world.id(4), of: invites.channel) == nil)
+    let (channel, last) = (invites.channel, invites.world.id(4))
+    #expect(invites.world.hosts[1].node.member(last, of: channel) == nil)
+    #expect(invites.refusals(of: 4) == [.inviteUsedUp], "seed \(seed)")
+    #expect(invites.world.hosts[4].node.members(of: channel).isEmpty, "seed \(seed)")
   }
 }

@@ -14,8 +14,9 @@ private struct KeyWorld {
 
   var channel: ChannelID { genesis.channelID }
 
-  /// All hosts but the owner get a grant; only those in `joining` enter the channel.
-  init(_ count: Int, joining: [Int]) throws {
+  /// All hosts but the owner and those in `without` get a grant; only those in `joining` enter the
+  /// channel.
+  init(_ count: Int, joining: [Int], without: [Int] = []) throws {
     world = CoreWorld(count)
     let owner = world.hosts[0].node.identity
     genesis = SignedGenesis.sign(
@@ -25,7 +26,7 @@ private struct KeyWorld {
       by: owner)
     firstKey = ChannelKey.fromName("the first key")
     for index in joining { join(index) }
-    for index in 1..<count { grant(.presenter, to: index) }
+    for index in 1..<count where !without.contains(index) { grant(.presenter, to: index) }
     world.run(for: .seconds(4))
   }
 
@@ -165,6 +166,35 @@ struct KeyTests {
     #expect(keys.refusals(of: 2) == [.removed])
     #expect(keys.world.hosts[0].node.member(keys.world.id(2), of: keys.channel) == nil)
     #expect(keys.contradictions() == [])
+  }
+
+  /// The key is in every invite, so it does not make its holder a member.
+  @Test func aHolderOfTheKeyWithoutARoleGetsNothing() throws {
+    var keys = try KeyWorld(3, joining: [0, 1], without: [2])
+    let channel = keys.channel
+    keys.world.call(0) { (try? $0.say("among ourselves", to: nil, in: channel, at: $1)) ?? [] }
+    keys.world.run(for: .seconds(1))
+    keys.join(2)
+    let phases = keys.phases(at: 0, of: 2, for: .seconds(15))
+    #expect(phases.suffix(2) == [.restricted, .refused], "\(phases)")
+    #expect(phases.filter { $0 == .restricted }.count == 1, "\(phases)")
+    #expect(keys.refusals(of: 2) == [.noGrant])
+    #expect(keys.messages(of: 1) == ["among ourselves"] && keys.messages(of: 2) == [])
+    #expect(keys.world.hosts[2].node.members(of: channel).isEmpty)
+    #expect(keys.world.hosts[0].node.member(keys.world.id(2), of: channel) == nil)
+    #expect(keys.contradictions() == [])
+  }
+
+  /// Its session is used as soon as the owner appoints the peer.
+  @Test func aRestrictedSessionComesIntoUseWithARole() throws {
+    var keys = try KeyWorld(2, joining: [0], without: [1])
+    keys.join(1)
+    while keys.phase(at: 0, of: 1) != .restricted { keys.world.run(for: .milliseconds(5)) }
+    keys.grant(.attendee, to: 1)
+    let phases = keys.phases(at: 0, of: 1, for: .seconds(2))
+    #expect(phases == [.restricted, .active])
+    #expect(keys.phase(at: 1, of: 0) == .active)
+    #expect(keys.refusals(of: 1) == [] && keys.contradictions() == [])
   }
 
   @Test func aHandshakeWithoutAnswerIsConnecting() throws {

@@ -68,7 +68,7 @@ struct AdversaryTests {
       return AdversarySimulation.run(options).violation
     }.first
     let checkers: [PlantedWeakness: String] = [
-      .retentionByCounter: "promise", .unlimitedInvites: "access",
+      .retentionByCounter: "promise", .unlimitedInvites: "access", .gossipBeforeRole: "access",
     ]
     #expect(violation?.checker == checkers[weakness])
   }

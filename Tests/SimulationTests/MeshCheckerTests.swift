@@ -262,18 +262,19 @@ struct MessageCheckerTests {
     #expect((fault != nil) == isFault)
   }
 
-  @Test(arguments: [true, false])
-  func aMessageWhoseAuthorLostItsRightMayBeOvertaken(isWithheld: Bool) {
+  /// Whether it has arrived by then, or is not taken before its author may write again.
+  @Test(arguments: [true, false], [20, 800])
+  func aMessageWhoseAuthorLostItsRightMayBeOvertaken(isWithheld: Bool, arrival: Int) {
     var checker = MessageChecker()
     checker.sent(word(1), at: here, at(0))
     checker.sent(word(2, after: [1]), at: here, at(10))
-    for number in [1, 2] as [UInt8] {
-      checker.kept(entryID(number), at: there, isUnproven: false, at: at(20))
-    }
+    checker.kept(entryID(2), at: there, isUnproven: false, at: at(20))
+    if arrival < 50 { checker.kept(entryID(1), at: there, isUnproven: false, at: at(arrival)) }
     let fault = checker.shown(
       message(2), at: there, own: second, at: at(50), mayWrite: { _ in !isWithheld })
     #expect(fault == nil)
     // The author has the right to write again.
+    if arrival > 50 { checker.kept(entryID(1), at: there, isUnproven: false, at: at(arrival)) }
     let later = checker.shown(message(1), at: there, own: second, at: at(900))
     #expect((later == nil) == isWithheld)
   }

@@ -127,15 +127,14 @@ public struct Gossip: Sendable {
     return out
   }
 
-  /// Handles a usable link to `peer`: sends this node's redemption, the active call's `claim`, and
-  /// this node's joining and presence, in this order, then compares the documents.
+  /// Handles a usable link to `peer`: sends the active call's `claim`, this node's joining and
+  /// presence, in this order, then compares the documents.
   public mutating func linkUp(
     _ peer: NodeID, first claim: SignedEntry? = nil, at now: Instant
   ) -> [Output] {
     var neighbour = Neighbour()
     let entries = [
-      document.newest(.redemption, of: own), claim, document.newest(.joining, of: own),
-      document.newest(.presence, of: own),
+      claim, document.newest(.joining, of: own), document.newest(.presence, of: own),
     ]
     for entry in entries.compactMap({ $0 }) { neighbour.outbox.add(entry) }
     neighbours[peer] = neighbour

@@ -82,14 +82,31 @@ extension Rights {
   /// Whether a key without an admission would get one by redeeming the invite with the grant in
   /// `signed`. `isDirect`: the key itself has shown the redemption.
   private func gives(_ signed: SignedGrant, to member: NodeID, isDirect: Bool) -> Bool {
+    decision(of: member, redeeming: signed, isDirect: isDirect, at: 0).role > .none
+  }
+
+  private func decision(
+    of member: NodeID, redeeming signed: SignedGrant, isDirect: Bool, at wallSeconds: UInt64
+  ) -> RoleDecision {
     var held = memberGrants[member] ?? MemberGrants()
     held.invite = signed
     if let use = uses[signed.grant.subject] {
-      if use.isRevoked || !use.isLeft(for: member, with: signed, isDirect: isDirect) {
-        return false
+      if use.isRevoked { return .refused(.removed) }
+      if !use.isLeft(for: member, with: signed, isDirect: isDirect) {
+        return .refused(.inviteUsedUp)
       }
     }
-    return held.decision(epoch: currentEpoch, at: 0, isGranter: isGranter).role > .none
+    return held.decision(epoch: currentEpoch, at: wallSeconds, isGranter: isGranter)
+  }
+
+  /// Why a redemption that a key shows gives it no role; nil if it gives one, or is not valid as far
+  /// as this document tells: the owner who signed the invite may be unknown.
+  func refusal(
+    redeeming redemption: Redemption, by member: NodeID, at wallSeconds: UInt64
+  ) -> Refusal? {
+    let grant = Invites.verified(redemption, by: member, in: channel)
+    guard let signed = grant.flatMap(SignedGrant.init), isGranter(signed.author) else { return nil }
+    return decision(of: member, redeeming: signed, isDirect: true, at: wallSeconds).refusal
   }
 
   private func isGranter(_ author: NodeID) -> Bool { author == owner || isOwner(author, at: 0) }

@@ -128,6 +128,20 @@ public struct Rights: Sendable {
     }
   }
 
+  /// Whether an owner has signed anything about a key, or it has redeemed an invite.
+  func knows(_ member: NodeID) -> Bool { memberGrants.index(of: member) != nil }
+
+  /// A member's two newest direct grants, and before them the channel owner's grants to the owners
+  /// who signed these, or the invite that the member has redeemed.
+  func grants(of member: NodeID) -> [SignedEntry] {
+    guard let held = memberGrants[member] else { return [] }
+    let direct = held.direct.prefix(2)
+    let appointments = (direct + [held.invite].compactMap { $0 }).compactMap { signed in
+      memberGrants[signed.author]?.direct.first { $0.author == owner }
+    }
+    return (appointments + direct.reversed()).map(\.entry)
+  }
+
   /// The one-time key of the invite by which a member came; nil if it came by none.
   public func invite(of member: NodeID) -> NodeID? {
     guard let held = memberGrants[member] else { return nil }

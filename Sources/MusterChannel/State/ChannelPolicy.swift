@@ -14,6 +14,8 @@ package struct ChannelPolicy: Sendable, Equatable {
   package let dividesFairly: Bool
   /// Whether an invite has a number of uses.
   package let limitsUses: Bool
+  /// Whether a peer gets nothing of a created channel before it has a role.
+  package let requiresRole: Bool
 
   package init(
     name: String,
@@ -21,7 +23,7 @@ package struct ChannelPolicy: Sendable, Equatable {
     },
     permits: @escaping @Sendable (Bool, Bool) -> Bool = { isAllowed, _ in isAllowed },
     precedes: @escaping @Sendable (CallInfo, CallInfo) -> Bool = CallInfo.precedes,
-    dividesFairly: Bool = true, limitsUses: Bool = true
+    dividesFairly: Bool = true, limitsUses: Bool = true, requiresRole: Bool = true
   ) {
     self.name = name
     self.replaces = replaces
@@ -29,6 +31,7 @@ package struct ChannelPolicy: Sendable, Equatable {
     self.precedes = precedes
     self.dividesFairly = dividesFairly
     self.limitsUses = limitsUses
+    self.requiresRole = requiresRole
   }
 
   package static let standard = ChannelPolicy(name: "standard")

@@ -114,24 +114,6 @@ extension ChannelState {
     return presence.bootID == neighbours[peer]?.bootID
   }
 
-  /// Processes the redemption or grant with which a node that is not a member yet proves its role;
-  /// `Rights` decides whether it is valid.
-  public mutating func receiveCredential(
-    _ bytes: [UInt8], from peer: NodeID, at now: Instant
-  ) -> [Output] {
-    guard let entry = try? SignedEntry.verified(bytes, in: channel),
-      rights.admits(entry.entry, from: peer)
-    else { return [] }
-    switch entry.entry.body {
-    case .redemption where entry.entry.author == peer: break
-    case .grant(let grant) where grant.subject == peer: break
-    default: return []
-    }
-    return commit(at: now) { state, out in
-      state.apply(state.gossip.broadcast(entry, at: now), at: now, &out)
-    }
-  }
-
   /// Performs all work that is due; has no effect before `deadline`. `lastHeard` and `roundTrip`
   /// describe the link to a neighbour.
   public mutating func tick(

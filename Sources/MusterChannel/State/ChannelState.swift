@@ -259,17 +259,6 @@ public struct ChannelState: Sendable {
     return (grants.map(\.bytes), changes.map(\.bytes))
   }
 
-  /// The credentials that prove this node's membership to other nodes: its redemption of an invite,
-  /// and its two newest direct grants.
-  public var credentials: [[UInt8]] {
-    let grants = gossip.document.all(.grant).filter { entry in
-      guard case .grant(let grant) = entry.entry.body else { return false }
-      return grant.subject == identity.id && !grant.isBearer
-    }
-    let redemption = gossip.document.newest(.redemption, of: identity.id)
-    return ([redemption].compactMap { $0 } + grants.suffix(2)).map(\.bytes)
-  }
-
   /// The members with a role in a created channel, and the expiry of each role in seconds since
   /// 1970 (0: never).
   public var roles: [(member: NodeID, role: Role, expiresAt: UInt64)] {

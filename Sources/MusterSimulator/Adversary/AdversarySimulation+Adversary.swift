@@ -10,7 +10,16 @@ extension AdversarySimulation {
   mutating func attack() {
     note("--", "the adversary comes")
     connect()
+    schedule(.introduce, in: Self.introductionInterval)
     schedule(.flood, in: Self.floodInterval)
+  }
+
+  /// Introduces all keys again: before a key has a role, members ignore what it says of others.
+  mutating func introduce() {
+    schedule(.introduce, in: Self.introductionInterval)
+    for number in peers.indices {
+      for member in peers[number].linked { introduce(to: member, over: number) }
+    }
   }
 
   /// Offers links to all members to which there are none, also after having been removed.
@@ -48,7 +57,7 @@ extension AdversarySimulation {
       case .send(let datagram, let address):
         network.send(datagram, from: peers[number].address, to: address, at: now)
       case .up(let member): introduce(to: member, over: number)
-      case .entry(let bytes): learn(bytes)
+      case .entry(let bytes): learn(bytes, over: number)
       case .key(let secret): learn(key: secret)
       }
     }
@@ -64,14 +73,25 @@ extension AdversarySimulation {
     }
   }
 
-  private mutating func learn(_ bytes: [UInt8]) {
+  private mutating func learn(_ bytes: [UInt8], over number: Int) {
     guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)) else { return }
     adversary.learn(entry)
+    if !hadRole[number], !entry.body.isCredential {
+      violated("access", "a key of the adversary reads what is not for it before it has a role")
+    }
     guard case .message(let message) = entry.body, adversary.members.contains(entry.author),
       let removedAt, let writtenAt = promises.writtenAt(message.content),
       writtenAt - removedAt > Self.removalTime
     else { return }
     violated("access", "the adversary reads what was written after its removal")
+  }
+
+  /// Notes which keys with links have a role at a member.
+  mutating func noteRoles(at index: Int) {
+    guard let process = nodes[index].process else { return }
+    for number in peers.indices where !hadRole[number] {
+      hadRole[number] = process.node.may(.receive, peers[number].identity.id, in: channel.id)
+    }
   }
 
   private mutating func learn(key secret: [UInt8]) {
@@ -86,6 +106,16 @@ extension AdversarySimulation {
   mutating func tickOthers() {
     for number in peers.indices where peers[number].deadline.map({ $0 <= now }) ?? false {
       perform(peers[number].tick(at: now), of: number)
+    }
+  }
+}
+
+extension EntryBody {
+  /// Whether an entry may prove to someone without a role that its subject is a member.
+  fileprivate var isCredential: Bool {
+    switch self {
+    case .grant, .redemption: true
+    default: false
     }
   }
 }

@@ -10,6 +10,7 @@ extension AdversarySimulation {
     switch event {
     case .start(let index): start(index)
     case .attack: attack()
+    case .introduce: introduce()
     case .flood: flood()
     case .write(let index): write(index)
     case .crash(let index): crash(index)
@@ -138,6 +139,7 @@ extension AdversarySimulation {
   }
 
   mutating func perform(_ outputs: [Node.Output], of index: Int) {
+    noteRoles(at: index)
     var writes = NodeWrites()
     for output in outputs {
       switch output {

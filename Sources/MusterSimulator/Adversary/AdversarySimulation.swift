@@ -14,6 +14,7 @@ public struct AdversarySimulation: World {
   enum Event: Sendable {
     case start(Int)
     case attack
+    case introduce
     case flood
     case write(Int)
     case crash(Int)
@@ -31,6 +32,7 @@ public struct AdversarySimulation: World {
   static let endAt = Instant.zero + .seconds(24)
   static let checkInterval = Duration.milliseconds(200)
   static let floodInterval = Duration.milliseconds(50)
+  static let introductionInterval = Duration.seconds(1)
   static let writingInterval = Duration.seconds(1)
 
   let options: AdversaryOptions
@@ -44,6 +46,8 @@ public struct AdversarySimulation: World {
   var nodes: [SimulatedNode] = []
   var adversary: Adversary
   var peers: [AdversaryPeer] = []
+  /// Whether the keys with links have had a role at any member.
+  var hadRole: [Bool] = []
   var timeline: Timeline
   /// The time at which the adversary was removed; nil before.
   var removedAt: Instant?
@@ -78,6 +82,7 @@ public struct AdversarySimulation: World {
     adversary = Adversary(
       channel: channel.id, invite: invite, scenario: scenario, members: identities.map(\.id),
       seed: prng.next())
+    hadRole = Array(repeating: scenario.kind == .open, count: scenario.linkedKeys)
     for index in 0..<scenario.linkedKeys {
       peers.append(
         AdversaryPeer(

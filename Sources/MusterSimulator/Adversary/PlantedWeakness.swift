@@ -6,11 +6,14 @@ package enum PlantedWeakness: String, Sendable, CaseIterable {
   case retentionByCounter
   /// Any number of keys may come by an invite.
   case unlimitedInvites
+  /// Nodes tell a peer that has not shown a role what they tell members.
+  case gossipBeforeRole
 
   var policy: ChannelPolicy {
     switch self {
     case .retentionByCounter: ChannelPolicy(name: rawValue, dividesFairly: false)
     case .unlimitedInvites: ChannelPolicy(name: rawValue, limitsUses: false)
+    case .gossipBeforeRole: ChannelPolicy(name: rawValue, requiresRole: false)
     }
   }
 }

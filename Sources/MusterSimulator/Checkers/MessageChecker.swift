@@ -49,9 +49,11 @@ public struct MessageChecker: Sendable {
     var arrivedAt: Instant
     var shownAt: Instant?
     /// Whether the message may be shown after its successors: the reader did not know that the
-    /// author may write, when the message arrived or when a successor was shown, or already showed
-    /// the message before a crash.
+    /// author may write when the message arrived, or already showed the message before a crash.
     var isUnproven: Bool
+    /// The predecessors whose authors might not write to the reader's knowledge when the message
+    /// was shown. The reader withholds or refuses these until they may, and does not wait for them.
+    var passed: [Int] = []
   }
 
   private struct Sent: Sendable {
@@ -162,11 +164,8 @@ public struct MessageChecker: Sendable {
       return "message \(number) after \(later), which follows it"
     }
     messages[number].copies[copy].shownAt = now
-    for earlier in sent.before where !mayWrite(messages[earlier].draft.from) {
-      // The node withholds this predecessor until its author may write again, and shows its
-      // successors first.
-      guard let position = index(of: reader, earlier) else { continue }
-      messages[earlier].copies[position].isUnproven = true
+    messages[number].copies[copy].passed = sent.before.filter {
+      !mayWrite(messages[$0].draft.from)
     }
     if reader.index != sent.author.index { delays.append(now - sent.at) }
     return nil
@@ -183,7 +182,7 @@ public struct MessageChecker: Sendable {
         let position = index(of: reader, later)
       else { return false }
       let other = messages[later].copies[position]
-      guard let shownAt = other.shownAt else { return false }
+      guard let shownAt = other.shownAt, !other.passed.contains(number) else { return false }
       // The wait for a missing predecessor is bounded (`MessageLog.patience`).
       return copy.arrivedAt <= shownAt || shownAt - other.arrivedAt < Self.patience
     }

@@ -29,7 +29,8 @@ extension Associations {
 
   private mutating func tick(restricted session: SessionLinkID, at now: Instant) -> [Output] {
     guard let restriction = restriction(of: session), restriction.nextAt <= now else { return [] }
-    guard now - restriction.since < Self.restrictedTime else {
+    let isOver = restriction.refusedAt.map { now - $0 >= Self.refusedTime } ?? false
+    guard !isOver, now - restriction.since < Self.restrictedTime else {
       forget(session)
       return [.close(session)]
     }

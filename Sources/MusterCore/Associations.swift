@@ -21,7 +21,7 @@ struct Associations: ~Copyable, Sendable {
     case close(SessionLinkID)
     /// Establish a link to this run of the peer.
     case connect(LinkID, bootID: UInt64, over: Route)
-    /// Offer the key in force over a restricted session link, or send the reason for a refusal.
+    /// Send credentials and keys over a restricted session link, or the reason for a refusal.
     case serve(SessionLinkID)
   }
 
@@ -42,16 +42,18 @@ struct Associations: ~Copyable, Sendable {
     let route: Route
   }
 
-  /// The state of a restricted session link, over which the two nodes exchange nothing but what
-  /// proves that they are members, keys, and the reason for a refusal.
+  /// The state of a restricted session link, over which the two nodes exchange only credentials,
+  /// keys and the reason for a refusal.
   struct Restriction: Sendable {
     let since: Instant
     let bootID: UInt64
     var nextAt: Instant
     /// Why a redemption that the peer has shown gives it no role; nil if it has shown none.
     var refusal: MusterWire.Refusal?
-    /// The rate limit for credentials from the peer.
-    var credentials = TokenBucket(capacity: 16, perSecond: 2)
+    /// The time at which the peer was first sent the reason for its refusal; nil if it was not.
+    var refusedAt: Instant?
+    /// The rate limit for new credentials from the peer; honest peers have six at most.
+    var credentials = TokenBucket(capacity: 8, perSecond: 2)
   }
 
   /// A refusal of a run of a peer by this node, or of this node by that run, which is valid before
@@ -76,7 +78,12 @@ struct Associations: ~Copyable, Sendable {
   /// The lifetime of a draining session link, beside the one that has replaced it.
   static let drainTime = Duration.seconds(5)
   static let restrictedTime = Duration.seconds(8)
-  /// The interval between two offers of a key.
+  /// The lifetime of a restricted session link after the reason for the refusal was first sent.
+  static let refusedTime = Duration.seconds(2)
+  /// The number of restricted session links of one channel. Those refused first give way, so that
+  /// they do not take the room for links with members.
+  static let restrictedLimit = 32
+  /// The interval between two transmissions of a key, or of the reason for a refusal.
   static let keyRepeat = Duration.seconds(1)
   /// The interval between two transmissions of this node's credentials to a peer that is not a
   /// member yet: a lost datagram delays the meeting of two nodes by as much.
@@ -244,9 +251,23 @@ struct Associations: ~Copyable, Sendable {
       }
       return []
     }
+    var out: [Output] = []
+    if let former = restrictedToReplace(in: link.channel) {
+      forget(former)
+      out.append(.close(former))
+    }
     restrictions[session] = Restriction(since: now, bootID: bootID, nextAt: now)
     set(session, .restricted, link.channel)
-    return [.serve(session)]
+    out.append(.serve(session))
+    return out
+  }
+
+  /// The restricted session link that gives way to another one; nil if there is room for both.
+  private func restrictedToReplace(in channel: ChannelID) -> SessionLinkID? {
+    let restricted = restrictions.filter { sessions[$0.key]?.channel == channel }
+    guard restricted.count >= Self.restrictedLimit else { return nil }
+    func rank(_ one: Restriction) -> (Int, Instant) { (one.refusedAt == nil ? 1 : 0, one.since) }
+    return restricted.min { rank($0.value) < rank($1.value) }?.key
   }
 
   /// Handles the end of a session link.

@@ -20,6 +20,9 @@ import MusterWire
 extension Node {
   /// The time after its link comes up within which a peer must show that it is a member.
   static let grantPatience = Duration.seconds(3)
+  /// The time after its link comes up at which a peer whose role has ended hears why: the
+  /// credentials that prove otherwise may need a few transmissions.
+  static let reasonDelay = Duration.seconds(1)
   /// The time after a refusal during which neither of the two nodes connects to the other.
   static let refusalTime = Duration.seconds(20)
 
@@ -120,10 +123,11 @@ extension Node {
       let owner = keyring.owner(of: session.key), let entry = channels[owner.channel]
     else { return }
     let isCurrent = keyring.isCurrent(session.key)
-    associations.served(
-      session, again: isCurrent ? Associations.credentialRepeat : Associations.keyRepeat, at: now)
     let standing = entry.state.refusal(of: session.peer)
     if isCurrent, standing == nil { return lift(session, at: now, &out) }
+    let isAwaited = isCurrent && restriction.refusedAt == nil
+    associations.served(
+      session, again: isAwaited ? Associations.credentialRepeat : Associations.keyRepeat, at: now)
     for bytes in entry.state.credentials(of: id) {
       send([.entry(bytes)], over: session, at: now, &out)
     }
@@ -134,24 +138,25 @@ extension Node {
       return
     }
     let reason = standing.mayEnd ? restriction.refusal ?? standing : standing
-    let mayBecomeMember = isCurrent && restriction.refusal == nil && reason.mayEnd
-    if mayBecomeMember, now - restriction.since < Self.grantPatience { return }
+    let patience = reason.mayEnd ? Self.grantPatience : Self.reasonDelay
     // A node that is no member itself cannot tell who is.
-    guard entry.state.refusal(of: id) == nil else { return }
+    guard !isCurrent || now - restriction.since >= patience, entry.state.refusal(of: id) == nil
+    else { return }
     let link = LinkID(channel: owner.channel, peer: session.peer)
     for bytes in proof(for: link, newest: Limits.formerKeys + 1) {
       send([.entry(bytes)], over: session, at: now, &out)
     }
     let isOutdated = reason == .noGrant && !isCurrent
     send([.refused(isOutdated ? .inviteOutdated : reason)], over: session, at: now, &out)
-    if refuse(link, bootID: restriction.bootID, at: now) {
-      out.append(.event(.peerRefused(link.peer, reason), in: link.channel))
-    }
+    guard restriction.refusedAt == nil else { return }
+    _ = associations.updateRestriction(of: session) { $0.refusedAt = now }
+    refuse(link, bootID: restriction.bootID, at: now)
+    out.append(.event(.peerRefused(link.peer, reason), in: link.channel))
   }
 
   /// The signed entries that let a refused peer verify the reason: the newest key changes, and what
-  /// owners have signed about the peer. None for a peer that has never been a member, which learns
-  /// nothing of the channel.
+  /// owners have signed about the peer. None for a peer about which they have signed nothing, which
+  /// learns nothing of the channel.
   private func proof(for link: LinkID, newest count: Int) -> [[UInt8]] {
     guard let state = channels[link.channel]?.state, state.knows(link.peer) else { return [] }
     let (grants, changes) = state.keyChanges(newest: count)
@@ -177,24 +182,24 @@ extension Node {
       let state = channels[link.channel]?.state
     else { return }
     // A peer repeats its credentials; those that are known cost nothing.
-    let isKnown = state.contains(bytes)
-    if !isKnown {
+    if state.isCredential(bytes, of: session.peer), !state.contains(bytes) {
       guard associations.takeCredential(of: session, at: now) else { return }
+      var refusal: Refusal?
       out += change(link.channel, at: now) {
-        $0.receiveCredential(bytes, from: session.peer, at: now)
+        let taken = $0.receiveCredential(bytes, from: session.peer, at: now)
+        refusal = taken.refusal
+        return taken.outputs
+      }
+      // The peer hears of it later: other credentials may be on their way.
+      if let refusal {
+        _ = associations.updateRestriction(of: session) { $0.refusal = $0.refusal ?? refusal }
       }
     }
-    guard let state = channels[link.channel]?.state else { return }
-    if state.refusal(of: session.peer) == nil { return lift(session, at: now, &out) }
-    guard let restriction = associations.restriction(of: session), restriction.refusal == nil,
-      !isKnown || associations.takeCredential(of: session, at: now),
-      let refusal = state.refusal(ofCredential: bytes, from: session.peer)
-    else { return }
-    // The peer hears of it with the next offer: other credentials may be on their way.
-    _ = associations.updateRestriction(of: session) { $0.refusal = refusal }
+    guard channels[link.channel]?.state.refusal(of: session.peer) == nil else { return }
+    lift(session, at: now, &out)
   }
 
-  /// Sends this node's credentials to a neighbour that may not know it as a member yet and then
+  /// Sends this node's credentials to a neighbour that may not know it as a member yet, and then
   /// takes nothing else.
   mutating func sendCredentials(over link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let peer = peers[link], let state = channels[link.channel]?.state else { return }
@@ -205,6 +210,16 @@ extension Node {
     }
     guard !isOver else { return }
     for bytes in credentials { send([.entry(bytes)], over: link, at: now, &out) }
+  }
+
+  /// Handles the proof that a neighbour regards this node as a member.
+  mutating func admitted(over link: LinkID, at now: Instant, _ out: inout [Output]) {
+    guard peers[link]?.nextCredentialsAt != nil else { return }
+    _ = peers.update(link) { $0.nextCredentialsAt = nil }
+    // What was sent before, the neighbour did not take.
+    if let address = path(of: link)?.route.address {
+      send([.seen(address)], over: link, at: now, &out)
+    }
   }
 
   /// Sends the reason for the refusal to a neighbour that is no longer a member, and closes the
@@ -222,15 +237,11 @@ extension Node {
     close(link, at: now, &out)
   }
 
-  /// Records a refusal; returns whether it is news.
-  @discardableResult
   private mutating func refuse(
     _ link: LinkID, bootID: UInt64, isByPeer: Bool = false, at now: Instant
-  ) -> Bool {
-    let former = associations.refusal(of: link, at: now)
+  ) {
     associations.refuse(
       link, .init(bootID: bootID, until: now + Self.refusalTime, isByPeer: isByPeer))
-    return former?.bootID != bootID
   }
 
   /// Whether this run of a peer was recently refused and is still not a member, or has recently
@@ -262,10 +273,6 @@ extension Node {
   ) {
     guard channels[link.channel]?.genesis != nil else { return }
     if let bootID = peers[link]?.bootID { refuse(link, bootID: bootID, isByPeer: true, at: now) }
-    // The peer may lack the entries that make this node a member.
-    if let state = channels[link.channel]?.state, state.refusal(of: id) == nil {
-      for bytes in state.credentials(of: id) { send([.entry(bytes)], over: link, at: now, &out) }
-    }
     let isNews =
       channels.update(link.channel) { entry in
         guard !entry.refusals.contains(reason) else { return false }

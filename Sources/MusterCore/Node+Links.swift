@@ -147,8 +147,8 @@ extension Node {
     media.linkUp(link, at: now)
     discovery.setLinked(linkedPeers)
     out.append(.event(.linkUp(link.peer, route.address, via: route.relay), in: link.channel))
-    pathChanged(of: link, to: route, at: now, &out)
     sendCredentials(over: link, at: now, &out)
+    pathChanged(of: link, to: route, at: now, &out)
     out += change(link.channel, at: now) { $0.linkUp(link.peer, bootID: bootID, at: now) }
     updateMedia(in: link.channel, at: now, &out)
     pingDuePaths(at: now, &out)

@@ -84,8 +84,8 @@ extension Node {
   ) {
     switch message {
     case .entry, .entriesReceived, .digest, .ranges, .want, .probe, .probed:
-      // A peer that restricts the link sends entries only.
-      if case .entry = message {} else { _ = peers.update(link) { $0.nextCredentialsAt = nil } }
+      // Of these, a peer that restricts the link sends entries only.
+      if case .entry = message {} else { admitted(over: link, at: now, &out) }
       out += change(link.channel, at: now) { $0.receive(message, from: link.peer, at: now) }
       if case .digest = message { enterCallIfDue(link.channel, at: now, &out) }
     case .ping(let token): send([.pong(token)], over: link, at: now, &out)

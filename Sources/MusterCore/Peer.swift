@@ -12,8 +12,8 @@ struct Peer: HasDeadline, Sendable {
   /// The time at which the key in force is next offered; nil once the peer is known to have that
   /// key.
   var nextKeyAt: Instant?
-  /// The time at which this node next sends its credentials; nil once the peer is known to have
-  /// this node as a member.
+  /// The time at which this node next sends its credentials; nil once the peer is known to
+  /// regard this node as a member.
   var nextCredentialsAt: Instant?
   /// The time at which the peer's membership is next checked.
   var nextCheckAt: Instant?

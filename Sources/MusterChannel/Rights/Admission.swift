@@ -92,7 +92,7 @@ extension Rights {
     held.invite = signed
     if let use = uses[signed.grant.subject] {
       if use.isRevoked { return .refused(.removed) }
-      if !use.isLeft(for: member, with: signed, isDirect: isDirect) {
+      guard use.isLeft(for: member, with: signed, isDirect: isDirect) else {
         return .refused(.inviteUsedUp)
       }
     }
@@ -109,5 +109,6 @@ extension Rights {
     return decision(of: member, redeeming: signed, isDirect: true, at: wallSeconds).refusal
   }
 
-  private func isGranter(_ author: NodeID) -> Bool { author == owner || isOwner(author, at: 0) }
+  /// Whether the grants of `author` count, unless its own role has expired.
+  func isGranter(_ author: NodeID) -> Bool { author == owner || isOwner(author, at: 0) }
 }

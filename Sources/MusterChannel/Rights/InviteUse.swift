@@ -48,6 +48,7 @@ struct InviteUse: Sendable {
   /// that others have let in may precede them.
   func isLeft(for member: NodeID, with signed: SignedGrant, isDirect: Bool) -> Bool {
     guard let terms = signed.grant.terms else { return false }
+    if confirmed.contains(member) { return true }
     guard let left = left(of: terms), left <= pending.count else { return true }
     guard !isDirect, published != nil else { return !isDirect }
     return left > 0 && Self.precedes(rank(of: member), rank(of: pending[left - 1]))

@@ -128,18 +128,25 @@ public struct Rights: Sendable {
     }
   }
 
-  /// Whether an owner has signed anything about a key, or it has redeemed an invite.
-  func knows(_ member: NodeID) -> Bool { memberGrants.index(of: member) != nil }
+  /// Whether an owner has granted a key a role, or taken one away.
+  func knows(_ member: NodeID) -> Bool { memberGrants[member].map { !$0.direct.isEmpty } ?? false }
 
-  /// A member's two newest direct grants, and before them the channel owner's grants to the owners
-  /// who signed these, or the invite that the member has redeemed.
-  func grants(of member: NodeID) -> [SignedEntry] {
+  /// The grants that decide on the role of a member, apart from the invite that it has redeemed:
+  /// that of the channel's owner and the newest of an owner, and before them the grants to the
+  /// owners who signed these or the invite.
+  func grants(of member: NodeID, at wallSeconds: UInt64) -> [SignedEntry] {
     guard let held = memberGrants[member] else { return [] }
-    let direct = held.direct.prefix(2)
-    let appointments = (direct + [held.invite].compactMap { $0 }).compactMap { signed in
-      memberGrants[signed.author]?.direct.first { $0.author == owner }
+    let byOwner = held.direct.first { $0.author == owner }
+    let newest = held.direct.first { $0.author == owner || isOwner($0.author, at: wallSeconds) }
+    var found: [SignedEntry] = []
+    for signed in [held.invite, byOwner, newest].compactMap({ $0 }) {
+      let appointment = memberGrants[signed.author]?.direct.first { $0.author == owner }
+      if let entry = appointment?.entry, !found.contains(entry) { found.append(entry) }
     }
-    return (appointments + direct.reversed()).map(\.entry)
+    for entry in [byOwner, newest].compactMap({ $0?.entry }) where !found.contains(entry) {
+      found.append(entry)
+    }
+    return found
   }
 
   /// The one-time key of the invite by which a member came; nil if it came by none.

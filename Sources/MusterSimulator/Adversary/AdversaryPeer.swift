@@ -14,8 +14,8 @@ final class AdversaryPeer {
     case send([UInt8], to: Address)
     /// A link to a member is up.
     case up(NodeID)
-    /// A member's entry, or any other that it has passed on.
-    case entry([UInt8])
+    /// An entry that a member has sent: its own, or any other.
+    case entry([UInt8], from: NodeID)
     /// The secret of a later channel key.
     case key([UInt8])
   }
@@ -110,9 +110,9 @@ final class AdversaryPeer {
         for message in messages {
           switch message {
           case .ping(let token): send([.pong(token)], over: link, at: now, &out)
-          case .entry(let bytes): out.append(.entry(bytes))
+          case .entry(let bytes): out.append(.entry(bytes, from: link.peer))
           case .epochKey(let secret, let entry):
-            out.append(.entry(entry))
+            out.append(.entry(entry, from: link.peer))
             out.append(.key(secret))
           default: break
           }

@@ -57,7 +57,7 @@ extension AdversarySimulation {
       case .send(let datagram, let address):
         network.send(datagram, from: peers[number].address, to: address, at: now)
       case .up(let member): introduce(to: member, over: number)
-      case .entry(let bytes): learn(bytes, over: number)
+      case .entry(let bytes, let member): learn(bytes, from: member, over: number)
       case .key(let secret): learn(key: secret)
       }
     }
@@ -73,10 +73,11 @@ extension AdversarySimulation {
     }
   }
 
-  private mutating func learn(_ bytes: [UInt8], over number: Int) {
+  private mutating func learn(_ bytes: [UInt8], from member: NodeID, over number: Int) {
     guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)) else { return }
     adversary.learn(entry)
-    if !hadRole[number], !entry.body.isCredential {
+    let own = peers[number].identity.id
+    if !hadRole[number], !entry.isCredential(of: member), !entry.isCredential(of: own) {
       violated("access", "a key of the adversary reads what is not for it before it has a role")
     }
     guard case .message(let message) = entry.body, adversary.members.contains(entry.author),
@@ -110,11 +111,13 @@ extension AdversarySimulation {
   }
 }
 
-extension EntryBody {
-  /// Whether an entry may prove to someone without a role that its subject is a member.
-  fileprivate var isCredential: Bool {
-    switch self {
-    case .grant, .redemption: true
+extension Entry {
+  /// Whether this entry may prove to someone without a role that `member` is a member, or that the
+  /// one who made it a member is an owner.
+  fileprivate func isCredential(of member: NodeID) -> Bool {
+    switch body {
+    case .grant(let grant): grant.subject == member || grant.role == .owner
+    case .redemption: author == member
     default: false
     }
   }

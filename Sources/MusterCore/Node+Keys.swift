@@ -202,21 +202,24 @@ extension Node {
   /// Sends this node's credentials to a neighbour that may not know it as a member yet, and then
   /// takes nothing else.
   mutating func sendCredentials(over link: LinkID, at now: Instant, _ out: inout [Output]) {
-    guard let peer = peers[link], let state = channels[link.channel]?.state else { return }
-    let credentials = state.credentials(of: id)
-    let isOver = credentials.isEmpty || now - peer.upSince >= Associations.restrictedTime
+    guard let peer = peers[link], let entry = channels[link.channel], entry.genesis != nil
+    else { return }
+    let isOver = now - peer.upSince >= Associations.restrictedTime
     _ = peers.update(link) {
       $0.nextCredentialsAt = isOver ? nil : now + Associations.credentialRepeat
     }
     guard !isOver else { return }
-    for bytes in credentials { send([.entry(bytes)], over: link, at: now, &out) }
+    // This node may get its role meanwhile.
+    for bytes in entry.state.credentials(of: id) {
+      send([.entry(bytes)], over: link, at: now, &out)
+    }
   }
 
   /// Handles the proof that a neighbour regards this node as a member.
   mutating func admitted(over link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard peers[link]?.nextCredentialsAt != nil else { return }
     _ = peers.update(link) { $0.nextCredentialsAt = nil }
-    // What was sent before, the neighbour did not take.
+    // The neighbour did not take the address that was sent before.
     if let address = path(of: link)?.route.address {
       send([.seen(address)], over: link, at: now, &out)
     }

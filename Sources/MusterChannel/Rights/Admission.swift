@@ -99,8 +99,8 @@ extension Rights {
     return held.decision(epoch: currentEpoch, at: wallSeconds, isGranter: isGranter)
   }
 
-  /// Why a redemption that a key shows gives it no role; nil if it gives one, or is not valid as far
-  /// as this document tells: the owner who signed the invite may be unknown.
+  /// Why a redemption that a key shows gives it no role; nil if it gives one, or is not valid as
+  /// far as this document tells: the owner who signed the invite may be unknown.
   func refusal(
     redeeming redemption: Redemption, by member: NodeID, at wallSeconds: UInt64
   ) -> Refusal? {

@@ -40,8 +40,9 @@ extension ChannelState {
     }
   }
 
-  /// Processes a credential of `peer`, which is not a member yet. `refusal` is the reason if it is a
-  /// redemption that gives no role; it is then not taken, since anyone with an invite can make one.
+  /// Processes a credential of `peer`, which is not a member yet. `refusal` is the reason if it is
+  /// a redemption that gives no role; it is then not taken, since anyone with an invite can make
+  /// one.
   public mutating func receiveCredential(
     _ bytes: [UInt8], from peer: NodeID, at now: Instant
   ) -> (outputs: [Output], refusal: Refusal?) {

@@ -123,11 +123,11 @@ extension Node {
       let owner = keyring.owner(of: session.key), let entry = channels[owner.channel]
     else { return }
     let isCurrent = keyring.isCurrent(session.key)
-    let standing = entry.state.refusal(of: session.peer)
-    if isCurrent, standing == nil { return lift(session, at: now, &out) }
     let isAwaited = isCurrent && restriction.refusedAt == nil
     associations.served(
       session, again: isAwaited ? Associations.credentialRepeat : Associations.keyRepeat, at: now)
+    let standing = entry.state.refusal(of: session.peer)
+    if isCurrent, standing == nil { return lift(session, at: now, &out) }
     for bytes in entry.state.credentials(of: id) {
       send([.entry(bytes)], over: session, at: now, &out)
     }

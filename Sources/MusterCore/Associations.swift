@@ -52,7 +52,7 @@ struct Associations: ~Copyable, Sendable {
     var refusal: MusterWire.Refusal?
     /// The time at which the peer was first sent the reason for its refusal; nil if it was not.
     var refusedAt: Instant?
-    /// The rate limit for new credentials from the peer; honest peers have six at most.
+    /// The rate limit for new credentials from the peer; honest peers have five at most.
     var credentials = TokenBucket(capacity: 8, perSecond: 2)
   }
 

@@ -139,7 +139,7 @@ extension Node {
     }
     let reason = standing.mayEnd ? restriction.refusal ?? standing : standing
     let patience = reason.mayEnd ? Self.grantPatience : Self.reasonDelay
-    // A node that is no member itself cannot tell who is.
+    // A node without a role cannot tell which peers have one.
     guard !isCurrent || now - restriction.since >= patience, entry.state.refusal(of: id) == nil
     else { return }
     let link = LinkID(channel: owner.channel, peer: session.peer)

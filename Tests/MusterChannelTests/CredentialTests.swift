@@ -77,7 +77,7 @@ struct CredentialTests {
       #expect(newcomer.contains(bytes))
     }
     #expect(newcomer.role(of: member) == knowing.role(of: member))
-    #expect(knowing.credentials(of: member).count <= 6)
+    #expect(knowing.credentials(of: member).count <= 5)
   }
 
   @Test func aRedemptionOfAnExpiredInviteIsNotTaken() {

@@ -197,6 +197,27 @@ struct KeyTests {
     #expect(keys.refusals(of: 1) == [] && keys.contradictions() == [])
   }
 
+  /// Holders of the key alone do not take the room for links with members.
+  @Test func restrictedSessionsAreLimited() throws {
+    let outsiders = Array(2..<40)
+    var keys = try KeyWorld(40, joining: [0], without: outsiders)
+    // The outsiders ask the owner, and not each other.
+    keys.world.passes = { from, to, _ in from <= 1 || to == 0 }
+    for index in outsiders { keys.join(index) }
+    var most = 0
+    for _ in 0..<30 {
+      keys.world.run(for: .milliseconds(100))
+      most = max(most, outsiders.filter { keys.phase(at: 0, of: $0) == .restricted }.count)
+    }
+    #expect(most == 32)
+    keys.join(1)
+    let phases = keys.phases(at: 0, of: 1, for: .seconds(4))
+    #expect(phases.last == .active, "\(phases)")
+    keys.world.run(for: .seconds(6))
+    #expect(!outsiders.contains { keys.phase(at: 0, of: $0) == .active })
+    #expect(keys.contradictions() == [])
+  }
+
   @Test func aHandshakeWithoutAnswerIsConnecting() throws {
     var keys = try KeyWorld(2, joining: [0])
     keys.world.passes = { _, _, kind in kind != .handshakeResponse }

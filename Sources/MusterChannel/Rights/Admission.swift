@@ -99,16 +99,16 @@ extension Rights {
     return held.decision(epoch: currentEpoch, at: wallSeconds, isGranter: isGranter)
   }
 
-  /// Why a redemption that a key shows gives it no role; nil if it gives one, or is not valid as
-  /// far as this document tells: the owner who signed the invite may be unknown.
-  func refusal(
-    redeeming redemption: Redemption, by member: NodeID, at wallSeconds: UInt64
-  ) -> Refusal? {
+  /// What a redemption gives the key that shows it; nil if it is not valid as far as this document
+  /// tells: the owner who signed the invite may be unknown.
+  func decision(
+    on redemption: Redemption, shownBy member: NodeID, at wallSeconds: UInt64
+  ) -> RoleDecision? {
     let grant = Invites.verified(redemption, by: member, in: channel)
     guard let signed = grant.flatMap(SignedGrant.init), isGranter(signed.author) else { return nil }
-    return decision(of: member, redeeming: signed, isDirect: true, at: wallSeconds).refusal
+    return decision(of: member, redeeming: signed, isDirect: true, at: wallSeconds)
   }
 
-  /// Whether the grants of `author` count, unless its own role has expired.
+  /// Whether the grants of `author` count, or would but for the expiry of its role.
   func isGranter(_ author: NodeID) -> Bool { author == owner || isOwner(author, at: 0) }
 }

@@ -139,7 +139,7 @@ public struct Rights: Sendable {
     let byOwner = held.direct.first { $0.author == owner }
     let newest = held.direct.first { $0.author == owner || isOwner($0.author, at: wallSeconds) }
     var found: [SignedEntry] = []
-    for signed in [held.invite, byOwner, newest].compactMap({ $0 }) {
+    for signed in [held.invite, newest].compactMap({ $0 }) {
       let appointment = memberGrants[signed.author]?.direct.first { $0.author == owner }
       if let entry = appointment?.entry, !found.contains(entry) { found.append(entry) }
     }

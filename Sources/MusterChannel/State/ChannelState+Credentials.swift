@@ -48,12 +48,12 @@ extension ChannelState {
   ) -> (outputs: [Output], refusal: Refusal?) {
     guard isCredential(bytes, of: peer), let entry = try? SignedEntry.verified(bytes, in: channel)
     else { return ([], nil) }
-    if case .redemption(let redemption) = entry.entry.body,
-      let refusal = rights.refusal(redeeming: redemption, by: peer, at: wallSeconds)
-    {
-      return ([], refusal)
+    if case .redemption(let redemption) = entry.entry.body {
+      let decision = rights.decision(on: redemption, shownBy: peer, at: wallSeconds)
+      guard let decision, decision.refusal == nil else { return ([], decision?.refusal) }
+    } else {
+      guard rights.admits(entry.entry, from: peer) else { return ([], nil) }
     }
-    guard rights.admits(entry.entry, from: peer) else { return ([], nil) }
     let outputs = commit(at: now) { state, out in
       state.apply(state.gossip.broadcast(entry, at: now), at: now, &out)
     }

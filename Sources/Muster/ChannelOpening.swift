@@ -14,45 +14,90 @@ enum ChannelOpening {
     var setup: ChannelSetup
     var peers: [String] = []
     var rendezvous: [String] = []
+    /// Whether anyone who knows the channel's name has its key.
+    var isPublic = false
   }
 
   /// Resolves a channel, and stores an invited or open channel that is not stored yet. Throws if
-  /// the invite is damaged or the store fails.
+  /// the invite is damaged or the store fails, or if the node is in the channel already or in one
+  /// of the same name (`joined`): names tell channels apart in events and commands.
   static func open(
-    _ channel: Configuration.Channel, store: Store?
+    _ channel: Configuration.Channel, store: Store?,
+    beside joined: [(id: ChannelID, name: String)]
   ) throws(MusterError) -> Result {
+    let found = try resolve(channel, store: store)
+    try check(found, beside: joined)
+    guard var setup = found.setup else { throw damaged }
+    var kept = found
+    // The key of a public channel is its name.
+    if found.isPublic { kept.keys = [] }
+    try store?.save(kept)
+    try store?.fill(&setup)
+    return Result(
+      setup: setup, peers: found.bootstrapAddresses, rendezvous: found.rendezvous,
+      isPublic: found.isPublic)
+  }
+
+  private static func resolve(
+    _ channel: Configuration.Channel, store: Store?
+  ) throws(MusterError) -> StoredChannel {
     switch channel.source {
-    case .invite(let invite): return try open(invite, store: store)
+    case .invite(let invite): return try invited(invite, store: store)
     case .open(let key): return try open(channel.name, key, store: store)
-    case .openOrStored(let key):
-      if let stored = try store?.channel(named: channel.name), !stored.keys.isEmpty {
-        return try result(of: stored, store: store)
-      }
-      return try open(channel.name, key, store: store)
+    case .named: return try named(channel.name, store: store)
     case .openOrCreated(let key):
-      let created = try store?.channels().last { $0.name == channel.name && $0.genesis != nil }
-      if let created { return try result(of: created, store: store) }
+      let known = try store?.channels(named: channel.name) ?? []
+      let meant = known.filter { $0.genesis != nil || $0.id.isNamed(by: channel.name) }
+      if let only = try Store.only(meant, named: channel.name) { return only }
       return try open(channel.name, key, store: store)
     }
+  }
+
+  private static func check(
+    _ channel: StoredChannel, beside joined: [(id: ChannelID, name: String)]
+  ) throws(MusterError) {
+    if joined.contains(where: { $0.id == channel.id }) {
+      throw MusterError("this node is in \(channel.name) already", hint: "nothing to do")
+    }
+    guard let other = joined.first(where: { $0.name == channel.name }) else { return }
+    throw MusterError(
+      "this node is in another channel \(channel.name), \(other.id)",
+      hint: "leave that one, or give one of them another name with muster channel rename")
+  }
+
+  /// The remembered channel with this name or id; otherwise the open channel whose key is derived
+  /// from the name.
+  private static func named(
+    _ name: String, store: Store?
+  ) throws(MusterError) -> StoredChannel {
+    let stored = try store?.channel(named: name)
+    guard let stored, !stored.isPublic else {
+      let name = stored?.name ?? name
+      return try open(name, ChannelKey.fromName(name), store: store)
+    }
+    guard !stored.keys.isEmpty else {
+      throw MusterError(
+        "the secret of \(name) is not remembered",
+        hint: "give it once more with --passphrase or --key-file, or muster channel forget it",
+        kind: .usage)
+    }
+    return stored
   }
 
   private static func open(
     _ name: String, _ key: ChannelKey, store: Store?
-  ) throws(MusterError) -> Result {
-    var setup = ChannelSetup(name: name, key: key)
-    guard let store else { return Result(setup: setup) }
-    // The key of an open channel is derived from its name or passphrase, and is not stored.
-    let known = try store.channel(setup.id)
-    if known == nil {
-      try store.save(
-        StoredChannel(id: setup.id, name: name, createdAt: WallClock.milliseconds / 1000))
-    }
-    try store.fill(&setup)
-    return Result(
-      setup: setup, peers: known?.bootstrapAddresses ?? [], rendezvous: known?.rendezvous ?? [])
+  ) throws(MusterError) -> StoredChannel {
+    let id = key.channelID
+    var channel =
+      try store?.channel(id)
+      ?? StoredChannel(id: id, name: name, createdAt: WallClock.milliseconds / 1000)
+    channel.keys = [EpochKey(number: 0, key: key)]
+    return channel
   }
 
-  private static func open(_ invite: Invite, store: Store?) throws(MusterError) -> Result {
+  private static func invited(
+    _ invite: Invite, store: Store?
+  ) throws(MusterError) -> StoredChannel {
     guard let key = ChannelKey(secret: invite.key) else { throw damaged }
     var stored = StoredChannel(
       id: key.channelID, name: invite.name, createdAt: WallClock.milliseconds / 1000)
@@ -67,19 +112,18 @@ enum ChannelOpening {
       stored.credential = StoredChannel.InviteCredential(grant: grant, seed: seed)
     }
     stored.keys = [EpochKey(number: invite.epoch, key: key)]
-    if let known = try store?.channel(stored.id) {
-      // Stored keys take precedence, and new keys need a grant by the owner, because anyone can
-      // write an invite.
-      let new = stored.keys.filter { key in
-        !known.keys.contains { $0.number == key.number } && isVouchedFor(invite, stored.id)
-      }
-      stored.keys = (known.keys + new).sorted { $0.number < $1.number }
-      stored.createdAt = known.createdAt
-      stored.bootstrapAddresses = merged(invite.peers, known.bootstrapAddresses)
-      stored.rendezvous = merged(invite.rendezvous, known.rendezvous)
+    guard let known = try store?.channel(stored.id) else { return stored }
+    // Stored keys take precedence, and new keys need a grant by the owner, because anyone can write
+    // an invite.
+    let new = stored.keys.filter { key in
+      !known.keys.contains { $0.number == key.number } && isVouchedFor(invite, stored.id)
     }
-    try store?.save(stored)
-    return try result(of: stored, store: store)
+    stored.keys = (known.keys + new).sorted { $0.number < $1.number }
+    stored.name = known.name
+    stored.createdAt = known.createdAt
+    stored.bootstrapAddresses = merged(invite.peers, known.bootstrapAddresses)
+    stored.rendezvous = merged(invite.rendezvous, known.rendezvous)
+    return stored
   }
 
   private static func merged(_ new: [String], _ known: [String]) -> [String] {
@@ -97,15 +141,27 @@ enum ChannelOpening {
     return entry.entry.author == genesis.genesis.owner
   }
 
-  private static func result(
-    of stored: StoredChannel, store: Store?
-  ) throws(MusterError) -> Result {
-    guard var setup = stored.setup else { throw damaged }
-    try store?.fill(&setup)
-    return Result(setup: setup, peers: stored.bootstrapAddresses, rendezvous: stored.rendezvous)
-  }
-
   private static var damaged: MusterError {
     MusterError("the invite is damaged", hint: "copy it again, or ask for a new one")
+  }
+}
+
+extension Store {
+  /// The channel with this name or id; nil if there is none. Throws if there are several.
+  func channel(named text: String) throws(MusterError) -> StoredChannel? {
+    try Self.only(try channels(named: text), named: text)
+  }
+
+  /// The only one of some channels; nil if there is none. Throws if there are several.
+  static func only(
+    _ channels: [StoredChannel], named text: String
+  ) throws(MusterError) -> StoredChannel? {
+    guard channels.count > 1 else { return channels.first }
+    let listed = channels.map { channel in
+      "\(channel.id) (\(channel.genesis == nil ? "open" : "created"))"
+    }
+    throw MusterError(
+      "\(DisplayText.sanitized(text, limit: 64)) may be any of \(listed.joined(separator: ", "))",
+      hint: "name it by its id, or give it another name with muster channel rename", kind: .usage)
   }
 }

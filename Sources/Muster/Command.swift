@@ -13,9 +13,9 @@ public enum Command: Equatable, Sendable {
   case joinCall(channel: String? = nil)
   /// Leaves the call; when this node is its initiator, the call ends for all participants.
   case leaveCall(channel: String? = nil)
-  /// Mutes the microphone or the camera; other video streams continue.
+  /// Mutes the microphone, the camera or the share; other media continue.
   case mute(Media, channel: String? = nil)
-  /// Unmutes the microphone or the camera.
+  /// Unmutes the microphone, the camera or the share.
   case unmute(Media, channel: String? = nil)
   /// Requests video of one member or of all members.
   case watch(Watch)
@@ -33,8 +33,9 @@ public enum Command: Equatable, Sendable {
   /// A request about channels, roles, invites or the node itself, sent over the control socket.
   case administer(Administration.Request)
 
-  /// The media that can be muted: the microphone (`audio`) or the camera (`video`).
-  public enum Media: String, Codable, Sendable, CaseIterable { case audio, video }
+  /// The media that can be muted: the microphone (`audio`), the camera (`video`) or the second
+  /// video stream (`share`).
+  public enum Media: String, Codable, Sendable, CaseIterable { case audio, video, share }
 
   /// A request for video of one or all members, up to a size and a frame rate.
   public struct Watch: Equatable, Sendable {
@@ -67,7 +68,8 @@ public enum Command: Equatable, Sendable {
 
   /// A channel to join while the node runs.
   public struct JoinChannel: Equatable, Sendable {
-    /// The channel's name; may be nil with an invite, which contains the name.
+    /// The channel's name, or the id of a stored channel; may be nil with an invite, which contains
+    /// the name.
     public var channel: String?
     /// The passphrase from which an open channel's key is derived; nil for none.
     public var passphrase: String?
@@ -76,8 +78,8 @@ public enum Command: Equatable, Sendable {
     /// Whether to start or join the channel's call at once.
     public var call: Bool
 
-    /// Without a passphrase or an invite, joins the channel stored under this name, or else the
-    /// open channel whose key is derived from the name.
+    /// Without a passphrase or an invite, joins the channel stored under this name, or else, with a
+    /// warning, the open channel whose key is derived from the name.
     public init(
       channel: String? = nil, passphrase: String? = nil, invite: String? = nil, call: Bool = false
     ) {

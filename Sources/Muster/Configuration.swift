@@ -9,7 +9,8 @@ import MusterWire
 public struct Configuration: Sendable {
   /// A channel to join.
   public struct Channel: Sendable {
-    /// The channel's name, 1 to `Limits.channelNameBytes` bytes of text without control characters.
+    /// The channel's name, 1 to `Limits.channelNameBytes` bytes of text without control characters;
+    /// for a stored channel also its id, of which 16 hex digits suffice.
     public var name: String
     /// The source of the channel's key.
     public var source: Source
@@ -22,8 +23,9 @@ public struct Configuration: Sendable {
 
     /// The source of the channel's key.
     public enum Source: Sendable {
-      /// The channel stored under this name, or else the open channel with this key.
-      case openOrStored(ChannelKey)
+      /// The channel stored under this name, or else the open channel whose key anyone can derive
+      /// from the name.
+      case named
       /// The created channel stored under this name, or else the open channel with this key, which
       /// takes precedence over a stored open channel: agreeing on a new passphrase is how members
       /// exclude others from one.

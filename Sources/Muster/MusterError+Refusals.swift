@@ -49,6 +49,36 @@ extension MusterError {
       hint: "others share it who came by the same invite; ask the channel's owner for a role")
   }
 
+  /// Creates the notice that the key of `channel` was changed because the roles of the named
+  /// members have expired.
+  init(expired names: [String], _ channel: String) {
+    let whose = names.count > 3 ? "\(names.count) members" : names.joined(separator: ", ")
+    self.init(
+      "the key of \(channel) was changed, because a role has expired: \(whose) can no longer read",
+      hint: "muster channel grant gives a role again")
+  }
+
+  /// Creates the notice that this node's role ends in so many seconds.
+  init(roleEnds seconds: UInt64, isProvisional: Bool, channel: String) {
+    let time = seconds > 90 ? "\((seconds + 30) / 60) minutes" : "\(seconds) s"
+    self.init(
+      "the role of this node in \(channel) ends in \(time), and with it its part in the call",
+      hint: isProvisional
+        ? "it ends with the invite, unless the node of the invite's owner is met before"
+        : "ask the channel's owner to give it for longer")
+  }
+
+  /// Creates the notice that media stay off although this node's new role permits them.
+  init(held media: OwnMedia, _ role: Role, channel: String) {
+    let names = [
+      (OwnMedia.audio, "the microphone"), (.video, "the camera"), (.share, "the share"),
+    ].filter { media.contains($0.0) }.map(\.1)
+    self.init(
+      "this node is now \(role.name) in \(channel); "
+        + "\(names.joined(separator: " and ")) stay off until you turn them on",
+      hint: "unmute on the page, by key or with the command unmute")
+  }
+
   /// Creates the error for the reason why other members do not accept this node.
   init(_ reason: Refusal, channel: String) {
     switch reason {

@@ -70,6 +70,11 @@ extension MusterNode {
     try apply(video ? .mute(.video, channel: channel) : .unmute(.video, channel: channel))
   }
 
+  /// Stops or resumes the second video stream in one channel, or in all if `channel` is nil.
+  public func setMuted(share: Bool, in channel: String? = nil) throws(MusterError) {
+    try apply(share ? .mute(.share, channel: channel) : .unmute(.share, channel: channel))
+  }
+
   /// Requests video no larger than `size`, in pixels, and no faster than `framesPerSecond`, from
   /// one member or from all; a nil `size` requests no video. A nil `stream` stands for all video
   /// streams. `isPinned` lets the video of a member rank before all that are not pinned.

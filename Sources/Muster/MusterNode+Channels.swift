@@ -16,18 +16,22 @@ extension MusterNode {
       throw MusterError(
         "this node is in \(Limits.channels) channels", hint: "leave one with leave-channel")
     }
-    guard !node.channelIDs.contains(where: { node.name(of: $0) == channel.name }) else {
-      throw MusterError("this node is in \(channel.name) already", hint: "nothing to do")
-    }
-    let opened = try ChannelOpening.open(channel, store: store)
-    guard !node.channelIDs.contains(opened.setup.id) else {
-      throw MusterError("this node is in that channel already", hint: "nothing to do")
-    }
-    enter(opened, call: call)
+    enter(try ChannelOpening.open(channel, store: store, beside: joined), call: call)
+  }
+
+  private var joined: [(id: ChannelID, name: String)] {
+    node.channelIDs.map { ($0, node.name(of: $0) ?? "") }
   }
 
   func enter(_ opened: ChannelOpening.Result, call: Bool) {
     let id = opened.setup.id
+    if opened.isPublic {
+      emit(
+        .warning(
+          MusterError(
+            "channel \(opened.setup.name) has no passphrase: anyone who knows its name can join "
+              + "and listen", hint: "use a passphrase, or muster channel create")))
+    }
     loadTrust(of: id)
     ownRecords[id] = nil
     if call { autoJoinChannels.append(id) }
@@ -85,7 +89,7 @@ extension MusterNode {
         "that is no channel name",
         hint: "use 1 to \(Limits.channelNameBytes) bytes of ordinary text", kind: .usage)
     }
-    var source = Configuration.Channel.Source.openOrStored(ChannelKey.fromName(name))
+    var source = Configuration.Channel.Source.named
     if let passphrase = command.passphrase {
       // Key derivation takes tenths of a second by design and must not block the event loop.
       let key = await Task.detached { ChannelKey.fromPassphrase(passphrase, name: name) }.value
@@ -93,6 +97,9 @@ extension MusterNode {
         throw MusterError("the passphrase cannot be used", hint: "give a longer one", kind: .usage)
       }
       source = .open(key)
+      if let warning = MusterError(weakPassphrase: passphrase, channel: name) {
+        emit(.warning(warning))
+      }
     }
     try join(Configuration.Channel(name: name, source: source), call: command.call)
   }

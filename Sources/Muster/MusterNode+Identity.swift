@@ -49,8 +49,8 @@ extension MusterNode {
     core.relays = configuration.relays
     core.videoBitrate = configuration.videoBitrate
     core.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
-    if configuration.audioMuted { core.muted.insert(.audioMuted) }
-    if configuration.videoMuted { core.muted.insert(.videoMuted) }
+    if configuration.audioMuted { core.muted.insert(.audio) }
+    if configuration.videoMuted { core.muted.insert(.video) }
     let most = configuration.maxVideo.map {
       VideoRequest($0, framesPerSecond: configuration.maxFramesPerSecond)
     }

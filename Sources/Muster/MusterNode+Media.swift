@@ -200,8 +200,11 @@ extension MusterNode {
 }
 
 extension MusterNode {
-  /// Whether this node has a source for the camera stream, and whether it has an audio source.
-  public func sources() -> (video: Bool, audio: Bool) {
-    (media.video(.camera) != nil, media.hasAudioSource)
+  /// The media for which this node has a source, muted or not.
+  public func sources() -> OwnMedia {
+    var found: OwnMedia = media.hasAudioSource ? .audio : []
+    if media.video(.camera) != nil { found.insert(.video) }
+    if media.video(.screen) != nil { found.insert(.share) }
+    return found
   }
 }

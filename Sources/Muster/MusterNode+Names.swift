@@ -19,11 +19,19 @@ extension MusterNode {
   }
 
   func channel(named name: String) throws(MusterError) -> ChannelID {
-    guard let channel = node.channelIDs.first(where: { node.name(of: $0) == name }) else {
+    let all = node.channelIDs
+    let channel = all.first { $0.isNamed(by: name) } ?? all.first { node.name(of: $0) == name }
+    guard let channel else {
       throw MusterError(
         "this node is not in a channel \(name)", hint: "see \"channels\" in ready")
     }
     return channel
+  }
+
+  /// The name by which each member was last known here, or its id.
+  func shownNames(of members: [NodeID], in channel: ChannelID) -> [String] {
+    let known = trust[channel]?.identities ?? []
+    return members.map { member in known.last { $0.key == member }?.name ?? member.short }
   }
 
   func member(_ text: String, in channel: ChannelID) throws(MusterError) -> NodeID {

@@ -4,13 +4,14 @@ import MusterCore
 import MusterWire
 
 extension Node {
-  /// Mutes or unmutes the microphone or the camera in one channel, or in all if `channel` is nil.
+  /// Mutes or unmutes a medium in one channel, or in all if `channel` is nil.
   mutating func setMuted(
     _ media: Command.Media, _ isMuted: Bool, in channel: ChannelID?, at now: Instant
   ) -> [Output] {
     switch media {
     case .audio: setMuted(audio: isMuted, in: channel, at: now)
     case .video: setMuted(video: isMuted, in: channel, at: now)
+    case .share: setMuted(share: isMuted, in: channel, at: now)
     }
   }
 }

@@ -7,6 +7,8 @@ import MusterWire
 extension MusterNode {
   /// A snapshot of a channel's state, for the terminal and the call page.
   public struct ChannelView: Sendable {
+    /// The channel's id.
+    public var id: ChannelID
     /// The channel's name.
     public var name: String
     /// This node as a member, as the other members see it.
@@ -36,7 +38,8 @@ extension MusterNode {
         return nil
       }
       return ChannelView(
-        name: name, own: own, members: node.members(of: channel), call: node.call(in: channel),
+        id: channel, name: name, own: own, members: node.members(of: channel),
+        call: node.call(in: channel),
         isInCall: node.isInCall(channel), callState: node.callState(in: channel),
         speaker: node.dominantSpeaker(in: channel),
         outranked: node.outrankedStreams(in: channel), isCreated: node.genesis(of: channel) != nil,
@@ -59,6 +62,15 @@ extension MusterNode {
       return .callState(channel: name, state)
     case .dominantSpeaker(let member): return .callSpeaker(channel: name, member)
     case .callRefused(let refusal): return refused(refusal, in: channel)
+    case .rolesExpired(let members):
+      return .warning(MusterError(expired: shownNames(of: members, in: channel), name))
+    case .mediaHeld(let media, let role):
+      return .warning(MusterError(held: media, role, channel: name))
+    case .keyChangeRefused(let refusal):
+      let error = MusterError(refusal)
+      return .warning(
+        MusterError(
+          "\(name) keeps its key although roles have expired: \(error.message)", hint: error.hint))
     case .peerRefused(let peer, let reason):
       decided("member refused", name, peer, ["reason": "\(reason)"])
       return nil
@@ -90,6 +102,8 @@ extension MusterNode {
     case .commitFailed(let subject): .warning(MusterError(unwritten: subject))
     case .notKept(let subject): .warning(MusterError(notKept: subject))
     case .refused(let reason): .error(MusterError(reason, channel: name), command: nil)
+    case .ownRoleEnds(let seconds, let isProvisional):
+      .warning(MusterError(roleEnds: seconds, isProvisional: isProvisional, channel: name))
     case .keyChanged, .ownRoleChanged: nil
     }
   }

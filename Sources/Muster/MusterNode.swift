@@ -118,8 +118,10 @@ public actor MusterNode {
   /// Starts a node; throws if the configuration is invalid or a resource cannot be opened.
   public static func start(_ configuration: Configuration) async throws(MusterError) -> MusterNode {
     let opened = try openIdentity(configuration)
-    let channels = try configuration.channels.map { channel throws(MusterError) in
-      try ChannelOpening.open(channel, store: opened.store)
+    var channels: [ChannelOpening.Result] = []
+    for channel in configuration.channels {
+      let joined = channels.map { (id: $0.setup.id, name: $0.setup.name) }
+      channels.append(try ChannelOpening.open(channel, store: opened.store, beside: joined))
     }
     let listen = try configuration.listen.map { text throws(MusterError) in
       try Sockets.listenAddress(text)

@@ -110,6 +110,9 @@ public struct ChannelID: Hashable, Comparable, Sendable, CustomStringConvertible
   /// The first 16 hex digits of the hash.
   public var description: String { String(hash.hex.prefix(16)) }
 
+  /// Whether `text` is this id, in full or shortened to 16 hex digits.
+  public func isNamed(by text: String) -> Bool { text == description || text == hash.hex }
+
   public static func < (a: ChannelID, b: ChannelID) -> Bool { a.hash < b.hash }
 }
 

@@ -11,7 +11,8 @@ enum ChannelTable {
   static func lines(_ channels: [Channel]) -> [String] {
     let width = 2 + channels.reduce(7) { max($0, Style.columns($1.name)) }
     return channels.map { channel in
-      Style.padded(channel.name, to: width) + Style.padded(kind(channel), to: 16)
+      Style.padded(channel.name, to: width) + Style.padded(String(channel.id.prefix(16)), to: 18)
+        + Style.padded(kind(channel), to: 16)
         + members(channel)
     }
   }

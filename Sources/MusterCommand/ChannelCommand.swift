@@ -12,11 +12,13 @@ struct ChannelCommand: AsyncParsableCommand {
       Whoever creates a channel owns it, and gives the others roles: presenters may start calls, \
       attendees join and send video and audio, consumers only listen and write. Others come in by \
       muster invite. What is changed here reaches the others as soon as this node, or another that \
-      knows of it, is in the channel with them.
+      knows of it, is in the channel with them. Where two channels have one name, name them by \
+      their ids, of which 16 digits suffice: muster channel list shows them.
       """,
     subcommands: [
       ChannelCreateCommand.self, ChannelListCommand.self, ChannelShowCommand.self,
-      ChannelGrantCommand.self, ChannelRevokeCommand.self,
+      ChannelGrantCommand.self, ChannelRevokeCommand.self, ChannelRenameCommand.self,
+      ChannelForgetCommand.self,
     ])
 }
 
@@ -103,5 +105,59 @@ struct ChannelShowCommand: AsyncParsableCommand {
     for channel in reply.channels {
       for line in ChannelTable.details(channel) { print(line) }
     }
+  }
+}
+
+/// The command `muster channel rename`, which changes the name of a channel on this machine.
+struct ChannelRenameCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rename", abstract: "Give a channel another name on this machine.",
+    discussion: """
+      The others keep the name that they know. The name of a channel that anyone may join, without \
+      a passphrase, is its key and cannot be changed.
+      """)
+
+  @Argument(help: "The channel, by its name or id.")
+  var name: String
+
+  @Argument(help: "What it is to be called here.")
+  var newName: String
+
+  @OptionGroup var options: DataOptions
+
+  func run() async throws {
+    try ChannelKeys.check(newName)
+    var request = Administration.Request(.rename)
+    request.channel = name
+    request.name = newName
+    let reply = try await options.perform(request)
+    if options.json { return print(reply.json.text) }
+    print("\(Words.shown(name)) is called \(newName) here.")
+  }
+}
+
+/// The command `muster channel forget`, which deletes what is stored of a channel.
+struct ChannelForgetCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "forget", abstract: "Delete all that is remembered of a channel.",
+    discussion: """
+      Its key, messages, members and verified codes are deleted on this machine; the others keep \
+      theirs. To come back takes a new invite or the passphrase. Whoever forgets a channel that it \
+      created can neither invite to it nor remove anybody any more.
+      """)
+
+  @Argument(help: "The channel, by its name or id.")
+  var name: String
+
+  @OptionGroup var options: DataOptions
+
+  func run() async throws {
+    var request = Administration.Request(.forget)
+    request.channel = name
+    let reply = try await options.perform(request)
+    if options.json { return print(reply.json.text) }
+    print("\(Words.shown(name)) is forgotten.")
+    guard reply.channels.first?.isOwner == true else { return }
+    print(Style.dim("You owned it: nobody can change its key or remove its members any more."))
   }
 }

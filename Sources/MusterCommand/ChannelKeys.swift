@@ -7,7 +7,8 @@ import MusterWire
 /// Converts channel names and secrets from the command line into channels to join.
 enum ChannelKeys {
   static func resolve(
-    _ names: [String], passphrase: String?, keyFile: String?, invites: [String]
+    _ names: [String], passphrase: String?, keyFile: String?, invites: [String],
+    _ notices: inout [MusterError]
   ) throws(MusterError) -> [Configuration.Channel] {
     guard invites.count <= 1 else {
       throw MusterError(
@@ -37,25 +38,11 @@ enum ChannelKeys {
         throw MusterError("channel \(name) is given twice", hint: "name it once", kind: .usage)
       }
       let source = try source(
-        of: name, passphrase: passphrase, keyFile: keyFile, fromEnvironment: fromEnvironment)
+        of: name, passphrase: passphrase, keyFile: keyFile, fromEnvironment: fromEnvironment,
+        &notices)
       channels.append(Configuration.Channel(name: name, source: source))
     }
     return channels
-  }
-
-  /// Warnings about the joined channels whose key anyone can derive from the name.
-  static func notices(
-    _ channels: [Configuration.Channel], on node: MusterNode
-  ) async -> [MusterError] {
-    let created = await node.channelViews().filter(\.isCreated).map(\.name)
-    return channels.compactMap { channel in
-      guard case .openOrStored = channel.source, !created.contains(channel.name) else {
-        return nil
-      }
-      return MusterError(
-        "channel \(channel.name) has no passphrase: anyone who knows its name can join and listen",
-        hint: "use --passphrase, or MUSTER_PASSPHRASE in the environment")
-    }
   }
 
   static func check(_ name: String) throws(MusterError) {
@@ -77,15 +64,19 @@ enum ChannelKeys {
   }
 
   private static func source(
-    of name: String, passphrase: String?, keyFile: String?, fromEnvironment: String?
+    of name: String, passphrase: String?, keyFile: String?, fromEnvironment: String?,
+    _ notices: inout [MusterError]
   ) throws(MusterError) -> Configuration.Channel.Source {
-    if let keyFile { return .open(try read(keyFile)) }
+    if let keyFile { return .open(try read(keyFile, &notices)) }
+    let weakness = (passphrase ?? fromEnvironment).flatMap {
+      MusterError(weakPassphrase: $0, channel: name)
+    }
+    if let weakness { notices.append(weakness) }
     if let passphrase { return .open(try key(of: name, passphrase)) }
     // A created channel stored under this name takes precedence over an exported passphrase, which
-    // names no channel. Without a passphrase, the key of any channel stored under this name takes
-    // precedence; otherwise the name alone determines the key.
+    // names no channel.
     if let fromEnvironment { return .openOrCreated(try key(of: name, fromEnvironment)) }
-    return .openOrStored(ChannelKey.fromName(name))
+    return .named
   }
 
   private static func key(
@@ -97,7 +88,9 @@ enum ChannelKeys {
     return key
   }
 
-  private static func read(_ path: String) throws(MusterError) -> ChannelKey {
+  private static func read(
+    _ path: String, _ notices: inout [MusterError]
+  ) throws(MusterError) -> ChannelKey {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
       throw MusterError(
@@ -105,6 +98,12 @@ enum ChannelKeys {
         hint: "check the path and its permissions")
     }
     defer { close(descriptor) }
+    var status = stat()
+    if fstat(descriptor, &status) == 0,
+      let warning = MusterError(keyFile: path, mode: status.st_mode)
+    {
+      notices.append(warning)
+    }
     var bytes = [UInt8](repeating: 0, count: 128)
     let count = Glibc.read(descriptor, &bytes, bytes.count)
     let content = Array(bytes.prefix(max(0, count)))

@@ -14,18 +14,20 @@ package enum Expiry {
 
   /// Parses an expiry time into seconds since 1970; 0 for never. A date means the end of that day
   /// in UTC.
-  package static func parse(_ text: String, now: Int64) throws(MusterError) -> UInt64 {
+  package static func parse(
+    _ text: String, of option: String = "--expires", now: Int64
+  ) throws(MusterError) -> UInt64 {
     if text == "never" { return never }
     let shown = Words.shown(text)
     guard let seconds = duration(text).map({ now + $0 }) ?? moment(text) else {
-      throw MusterError("--expires \(shown) is no time", hint: help, kind: .usage)
+      throw MusterError("\(option) \(shown) is no time", hint: help, kind: .usage)
     }
     guard seconds > now else {
-      throw MusterError("--expires \(shown) is in the past", hint: help, kind: .usage)
+      throw MusterError("\(option) \(shown) is in the past", hint: help, kind: .usage)
     }
     guard seconds - now <= furthest else {
       throw MusterError(
-        "--expires \(shown) is more than 100 years away", hint: "use never", kind: .usage)
+        "\(option) \(shown) is more than 100 years away", hint: "use never", kind: .usage)
     }
     return UInt64(seconds)
   }

@@ -11,7 +11,7 @@ struct InviteCommand: AsyncParsableCommand {
     commandName: "invite",
     abstract: "Make an invite to a channel: a URL and, on a terminal, a QR code.",
     discussion: """
-      Whoever has the invite may use it until it expires or the channel's key is changed: send it \
+      Whoever has the invite may use it until it expires or somebody is removed: send it \
       as you would a password. It is for one person, unless --uses says otherwise; all who come by \
       one invite share what one member may take of the channel, and can be removed together. \
       Others join with muster join --invite URL, or with --invite FILE or --invite - so that it \
@@ -26,6 +26,11 @@ struct InviteCommand: AsyncParsableCommand {
 
   @Option(help: "When it ends: 30m, 2h, 7d, 2026-12-31, 2026-12-31T18:00Z or never.")
   var expires = "7d"
+
+  @Option(
+    name: .customLong("role-expires"),
+    help: "When the roles of those who come by it end (default: never).")
+  var roleExpires: String?
 
   @Option(help: "How many people may come by it: a number, or unlimited (default: 1).")
   var uses: String?
@@ -47,6 +52,9 @@ struct InviteCommand: AsyncParsableCommand {
     request.role = try checkedRole()
     let expiresAt = try Expiry.parse(expires, now: Clocks.wallSeconds)
     request.expiresAt = expiresAt
+    request.roleExpiresAt = try roleExpires.map { text throws(MusterError) in
+      try Expiry.parse(text, of: "--role-expires", now: Clocks.wallSeconds)
+    }
     request.uses = try uses.map(Self.count)
     request.peers = try Self.checked(peer, option: "--peer")
     request.rendezvous = try Self.checked(rendezvous, option: "--rendezvous")

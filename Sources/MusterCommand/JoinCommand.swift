@@ -166,7 +166,6 @@ package struct JoinCommand: AsyncParsableCommand {
     configuration.logger = Logger(label: "muster.node")
     let node = try await MusterNode.start(configuration)
     let events = node.events()
-    notices = await ChannelKeys.notices(configuration.channels, on: node) + notices
     do {
       let page = noView ? nil : try await CallPage.start(node, port: port)
       if open, let page { Browser.open(page.url) }
@@ -222,7 +221,7 @@ package struct JoinCommand: AsyncParsableCommand {
     var result = Configuration()
     result.name = try displayName()
     result.channels = try ChannelKeys.resolve(
-      channels, passphrase: passphrase, keyFile: keyFile, invites: invite)
+      channels, passphrase: passphrase, keyFile: keyFile, invites: invite, &notices)
     result.call = call
     result.peers = peer
     result.rendezvous = rendezvous

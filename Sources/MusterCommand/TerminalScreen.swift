@@ -104,10 +104,11 @@ struct TerminalScreen {
     }
     let isInCall = active?.isInCall ?? false
     let channel = channels.count > 1 ? "   [Tab] next channel" : ""
+    let share = active?.own.stream(.screen) == nil ? "" : "   [s] share"
     return [
       Style.dim(
         "  [c] \(isInCall ? "leave" : "start or join") the call   [t] write   [m] microphone   "
-          + "[v] camera\(channel)   [q] quit")
+          + "[v] camera\(share)\(channel)   [q] quit")
     ]
   }
 

@@ -61,6 +61,7 @@ actor TerminalView {
     case "c": await toggleCall()
     case "m": await toggleMute(.audio)
     case "v": await toggleMute(.video)
+    case "s": await toggleMute(.share)
     case "t": if await active != nil { screen.editor = LineEditor() }
     case "\t": await nextChannel()
     default: break
@@ -89,7 +90,12 @@ actor TerminalView {
 
   private func toggleMute(_ media: Command.Media) async {
     guard let own = await active?.own else { return }
-    let isMuted = own.flags.contains(media == .audio ? .audioMuted : .videoMuted)
+    let isMuted =
+      switch media {
+      case .audio: own.flags.contains(.audioMuted)
+      case .video: own.flags.contains(.videoMuted)
+      case .share: !own.flags.contains(.sharing)
+      }
     await perform(isMuted ? .unmute(media) : .mute(media))
   }
 

@@ -12,18 +12,25 @@ struct Channel: HasDeadline, Sendable {
   /// call or not about to enter a call.
   var startsCallAt: Instant?
   var callState = CallState.disconnected
-  /// The mute state in this channel: `audioMuted`, `videoMuted`.
-  var muted: MemberFlags
+  /// The media that this node does not send in this channel, whatever its role permits.
+  var muted: OwnMedia
+  /// The role that this node had before the latest change; nil until it has its first role here.
+  var formerRole: Role?
   /// The next key while its commit is being written to disk; nil otherwise.
-  var pendingKey: (commit: CommitID, key: EpochKey)?
+  var pendingKey: PendingKey?
   /// Why peers refused this node as a member; cleared when this node's role changes. A reason
   /// causes an event only when it is added.
   var refusals: [Refusal] = []
 
   /// This node's flags in its presence in this channel, including mute states.
   func flags(from all: MemberFlags) -> MemberFlags {
-    var flags = all.union(muted)
-    if flags.contains(.audioMuted) { flags.remove(.speaking) }
+    var flags = all
+    if muted.contains(.audio) {
+      flags.insert(.audioMuted)
+      flags.remove(.speaking)
+    }
+    if muted.contains(.video) { flags.insert(.videoMuted) }
+    if muted.contains(.share) { flags.remove(.sharing) }
     return flags
   }
 
@@ -31,10 +38,21 @@ struct Channel: HasDeadline, Sendable {
   func streams(from all: [StreamOffer]) -> [StreamOffer] {
     all.map { offer in
       var offer = offer
-      if offer.id == .camera { offer.isMuted = muted.contains(.videoMuted) }
+      if offer.id == .camera { offer.isMuted = muted.contains(.video) }
+      if offer.id == .screen { offer.isMuted = muted.contains(.share) }
       return offer
     }
   }
 
-  var deadline: Instant? { soonest(state.deadline, startsCallAt) }
+  var deadline: Instant? {
+    soonest(soonest(state.deadline, startsCallAt), state.keyChangeDueAt)
+  }
+}
+
+/// A key that is in force once its commit is on disk.
+struct PendingKey: Sendable {
+  let commit: CommitID
+  let key: EpochKey
+  /// The members whose expired roles are the reason for the change; empty after a removal.
+  let expired: [NodeID]
 }

@@ -1,6 +1,29 @@
 import MusterBase
+import MusterChannel
 import MusterMedia
 import MusterWire
+
+/// Media that a node sends and its user can mute.
+public struct OwnMedia: OptionSet, Sendable {
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// The microphone, or another source of audio.
+  public static let audio = OwnMedia(rawValue: 1 << 0)
+  /// The camera.
+  public static let video = OwnMedia(rawValue: 1 << 1)
+  /// The second video stream, `screen`.
+  public static let share = OwnMedia(rawValue: 1 << 2)
+
+  /// What a role permits of it, in a channel with `settings`.
+  init(permittedTo role: Role, in settings: ChannelSettings) {
+    self = []
+    if Capability.sendAudio.isAllowed(to: role, in: settings) { insert(.audio) }
+    if Capability.sendVideo.isAllowed(to: role, in: settings) { insert(.video) }
+    if Capability.share.isAllowed(to: role, in: settings) { insert(.share) }
+  }
+}
 
 /// The media that this node sends, in all channels: its audio, its video streams, and the flags of
 /// its presence.
@@ -32,6 +55,14 @@ struct LocalMedia: Sendable {
   func mediaTime(_ instant: Instant) -> Instant { instant + clockOffset }
 
   var sendsAudio: Bool { flags.contains(.audio) }
+
+  /// The media for which there is a source.
+  var sources: OwnMedia {
+    var found: OwnMedia = sendsAudio ? .audio : []
+    if !streams.layers(of: .camera).isEmpty { found.insert(.video) }
+    if !streams.layers(of: .screen).isEmpty { found.insert(.share) }
+    return found
+  }
 
   mutating func set(_ flag: MemberFlags, to value: Bool) {
     if value { flags.insert(flag) } else { flags.remove(flag) }

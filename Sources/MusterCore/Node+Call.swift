@@ -64,6 +64,7 @@ extension Node {
       if isInCall(channel) { updateCallState(in: channel, at: now, &out) }
     }
     enterCallIfDue(channel, at: now, &out)
+    changeKeyIfDue(channel, at: now, &out)
   }
 
   /// Executes the outputs of a channel, then updates the call and the media if the channel's state
@@ -76,6 +77,7 @@ extension Node {
     var changed = false
     var membershipEnded = false
     var failed: [NodeID] = []
+    var role: Role?
     for output in outputs {
       switch output {
       case .send(let message, let peer):
@@ -83,7 +85,9 @@ extension Node {
       case .event(let event):
         if case .message = event {} else { changed = true }
         switch event {
-        case .ownRoleChanged: forgetRefusals(in: channel)
+        case .ownRoleChanged(let new):
+          forgetRefusals(in: channel)
+          role = new
         case .keyChanged: membershipEnded = true
         case .memberLeft(let member, let reason):
           media.forget(LinkID(channel: channel, peer: member.id))
@@ -99,6 +103,10 @@ extension Node {
       case .delivered(let id): out.append(.write(.delivered(id), in: channel))
       case .fail(let peer): failed.append(peer)
       }
+    }
+    if let role {
+      holdMedia(role, in: channel, at: now, &out)
+      reportOwnRefusal(in: channel, &out)
     }
     for peer in failed { fail(LinkID(channel: channel, peer: peer), at: now, &out) }
     // The links close at once, so that a removed neighbour receives no further messages.
@@ -209,7 +217,7 @@ extension Node {
     }
   }
 
-  private func wallMilliseconds(_ now: Instant) -> UInt64 {
+  func wallMilliseconds(_ now: Instant) -> UInt64 {
     UInt64(clamping: wallOffset &+ now.nanoseconds / 1_000_000)
   }
 
@@ -248,7 +256,7 @@ extension Node {
   public mutating func setMuted(
     audio: Bool, in channel: ChannelID? = nil, at now: Instant
   ) -> [Output] {
-    mute(.audioMuted, audio, in: channel, at: now)
+    mute(.audio, audio, in: channel, at: now)
   }
 
   /// Turns the camera off or on in one channel; if `channel` is nil, in all current and future
@@ -256,24 +264,58 @@ extension Node {
   public mutating func setMuted(
     video: Bool, in channel: ChannelID? = nil, at now: Instant
   ) -> [Output] {
-    mute(.videoMuted, video, in: channel, at: now)
+    mute(.video, video, in: channel, at: now)
+  }
+
+  /// Stops or resumes sending the second video stream in one channel; if `channel` is nil, in all
+  /// current and future channels.
+  public mutating func setMuted(
+    share: Bool, in channel: ChannelID? = nil, at now: Instant
+  ) -> [Output] {
+    mute(.share, share, in: channel, at: now)
   }
 
   private mutating func mute(
-    _ flag: MemberFlags, _ isMuted: Bool, in channel: ChannelID?, at now: Instant
+    _ media: OwnMedia, _ isMuted: Bool, in channel: ChannelID?, at now: Instant
   ) -> [Output] {
     let entries = channel.map { [$0] } ?? channels.keys
     if channel == nil {
-      if isMuted { configuration.muted.insert(flag) } else { configuration.muted.remove(flag) }
+      if isMuted { configuration.muted.insert(media) } else { configuration.muted.remove(media) }
     }
     for id in entries {
       _ = channels.update(id) { entry in
-        if isMuted { entry.muted.insert(flag) } else { entry.muted.remove(flag) }
+        if isMuted { entry.muted.insert(media) } else { entry.muted.remove(media) }
       }
     }
     var out = change(at: now) { _ in }
     for id in entries { updateMedia(in: id, at: now, &out) }
     return out
+  }
+
+  /// Mutes what a new role of this node would start: its user turns it on, not an owner. The role
+  /// that it enters a channel with starts nothing anew.
+  private mutating func holdMedia(
+    _ role: Role, in channel: ChannelID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard let entry = channels[channel], let former = entry.formerRole else {
+      return noteRole(role, in: channel)
+    }
+    noteRole(role, in: channel)
+    let permitted = OwnMedia(permittedTo: role, in: entry.state.settings)
+    let before = OwnMedia(permittedTo: former, in: entry.state.settings)
+    let held = permitted.subtracting(before).intersection(media.local.sources)
+      .subtracting(entry.muted)
+    guard !held.isEmpty else { return }
+    _ = channels.update(channel) { $0.muted.formUnion(held) }
+    out += change(at: now) { _ in }
+    out.append(.event(.mediaHeld(held, role), in: channel))
+  }
+
+  /// Notes the role that this node has in a channel, once it has one.
+  mutating func noteRole(_ role: Role, in channel: ChannelID) {
+    _ = channels.update(channel) { entry in
+      if role > .none || entry.formerRole != nil { entry.formerRole = role }
+    }
   }
 
   /// Sets the sources of this node: its video streams, and whether it has audio. All other streams

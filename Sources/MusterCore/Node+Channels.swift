@@ -20,7 +20,9 @@ extension Node {
       name: setup.name, genesis: setup.genesis, state: state(of: setup), openedAt: now,
       muted: configuration.muted)
     perform(enter(id, credential: setup.credential, at: now), in: id, at: now, &out)
+    noteRole(channels[id]?.state.role(of: identity.id) ?? .none, in: id)
     perform(keyring.open(id, setup.keys), at: now, &out)
+    reportOwnRefusal(in: id, &out)
     if wantsCall { wantCall(in: id, at: now, &out) }
     return out
   }
@@ -181,21 +183,48 @@ extension Node {
     guard owner == identity.id else {
       return change(channel, at: now) { $0.remove([key], at: now) }
     }
-    guard entry.pendingKey == nil else { throw .busy }
+    return try changeKey(of: channel, removing: [key], at: now)
+  }
+
+  /// Changes the key of a channel that this node owns. If it removes nobody, the reason is that
+  /// roles have expired.
+  private mutating func changeKey(
+    of channel: ChannelID, removing removed: [NodeID], at now: Instant
+  ) throws(CommandRefusal) -> [Output] {
+    guard let entry = channels[channel], entry.pendingKey == nil else { throw .busy }
     let number = entry.state.currentEpoch
     guard number < UInt32(Limits.epochs),
       let secret = ChannelKey(secret: entropy.bytes(32))
     else { throw .tooManyEpochs }
     let next = EpochKey(number: number + 1, key: secret)
+    let seconds = wallMilliseconds(now) / 1000
+    let expired = removed.isEmpty ? entry.state.rights.lapses(at: seconds) : []
     var out: [Output] = []
     let outputs =
       channels.update(channel) { entry -> [ChannelState.Output] in
-        let outputs = entry.state.changeKey(to: secret.keyID, removing: [key], at: now)
-        for case .commit(_, let commit) in outputs { entry.pendingKey = (commit, next) }
+        let outputs = entry.state.changeKey(to: secret.keyID, removing: removed, at: now)
+        for case .commit(_, let commit) in outputs {
+          entry.pendingKey = PendingKey(commit: commit, key: next, expired: expired)
+        }
         return outputs
       } ?? []
     perform(outputs, in: channel, at: now, &out)
     return out
+  }
+
+  /// Changes the key of a channel that this node owns if that is due because roles have expired.
+  /// A change that cannot be made now is tried again later.
+  mutating func changeKeyIfDue(_ channel: ChannelID, at now: Instant, _ out: inout [Output]) {
+    guard let index = channels.index(of: channel),
+      let due = channels[at: index].state.keyChangeDueAt, due <= now
+    else { return }
+    guard channels[at: index].pendingKey == nil, !isWaitingForDisk(in: channel) else {
+      return channels[at: index].state.delayKeyChange(at: now)
+    }
+    channels[at: index].state.triesKeyChange(at: now)
+    do { out += try changeKey(of: channel, removing: [], at: now) } catch {
+      out.append(.event(.keyChangeRefused(error), in: channel))
+    }
   }
 
   /// The changes in a commit: the new key if the commit changes the key, then the entries.
@@ -219,15 +248,20 @@ extension Node {
       return out
     }
     _ = channels.update(commit.channel) { $0.pendingKey = nil }
-    if isDurable { install(pending.key, in: commit.channel, at: now, &out) }
+    guard isDurable else { return out }
+    install(pending.key, in: commit.channel, at: now, &out)
+    if !pending.expired.isEmpty {
+      out.append(.event(.rolesExpired(pending.expired), in: commit.channel))
+    }
     return out
   }
 
   /// Creates an invite, which contains the key in force. In a created channel, the invite also
   /// contains a bearer grant of `role`, which `uses` keys (0: any number) can redeem until
-  /// `expiresAt` (as in `grant`).
+  /// `expiresAt` (as in `grant`); their roles end at `roleExpiresAt`.
   public mutating func makeInvite(
-    role: Role, expiresAt: UInt64, uses: UInt32, peers: [String], rendezvous: [String],
+    role: Role, expiresAt: UInt64, uses: UInt32, roleExpiresAt: UInt64 = 0, peers: [String],
+    rendezvous: [String],
     in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> (invite: Invite, outputs: [Output]) {
     guard let entry = channels[channel], let key = keyring.current(of: channel) else {
@@ -246,7 +280,8 @@ extension Node {
     try checkDisk(channel)
     let made = channels.update(channel) {
       $0.state.bearerGrant(
-        role, for: oneTime.id, expiresAt: expiresAt, uses: uses, at: now)
+        role, for: oneTime.id, expiresAt: expiresAt, uses: uses, roleExpiresAt: roleExpiresAt,
+        at: now)
     }
     var out: [Output] = []
     perform(made?.outputs ?? [], in: channel, at: now, &out)

@@ -140,8 +140,7 @@ extension Node {
     let reason = standing.mayEnd ? restriction.refusal ?? standing : standing
     let patience = reason.mayEnd ? Self.grantPatience : Self.reasonDelay
     // A node without a role cannot tell which peers have one.
-    guard !isCurrent || now - restriction.since >= patience, entry.state.refusal(of: id) == nil
-    else { return }
+    guard now - restriction.since >= patience, entry.state.refusal(of: id) == nil else { return }
     let link = LinkID(channel: owner.channel, peer: session.peer)
     for bytes in proof(for: link, newest: Limits.formerKeys + 1) {
       send([.entry(bytes)], over: session, at: now, &out)
@@ -173,14 +172,14 @@ extension Node {
     established(session, over: route, bootID: restriction.bootID, at: now, &out)
   }
 
-  /// Handles a credential by which the peer of a restricted session under the key in force proves
-  /// that it is a member.
+  /// Handles a credential by which the peer of a restricted session proves that it is a member.
+  /// Under a former key, which an older invite contains, it then gets the key in force.
   mutating func receiveCredential(
     _ bytes: [UInt8], over session: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) {
-    guard let link = keyring.link(of: session), keyring.isCurrent(session.key),
-      let state = channels[link.channel]?.state
+    guard let link = keyring.link(of: session), let state = channels[link.channel]?.state
     else { return }
+    let former = state.refusal(of: session.peer)
     // A peer repeats its credentials; those that are known cost nothing.
     if state.isCredential(bytes, of: session.peer), !state.contains(bytes) {
       guard associations.takeCredential(of: session, at: now) else { return }
@@ -196,7 +195,11 @@ extension Node {
       }
     }
     guard channels[link.channel]?.state.refusal(of: session.peer) == nil else { return }
-    lift(session, at: now, &out)
+    if keyring.isCurrent(session.key) {
+      lift(session, at: now, &out)
+    } else if former != nil {
+      serve(session, at: now, &out)
+    }
   }
 
   /// Sends this node's credentials to a neighbour that may not know it as a member yet, and then
@@ -276,13 +279,29 @@ extension Node {
   ) {
     guard channels[link.channel]?.genesis != nil else { return }
     if let bootID = peers[link]?.bootID { refuse(link, bootID: bootID, isByPeer: true, at: now) }
+    noteRefusal(reason, in: link.channel, &out)
+  }
+
+  /// Reports that this node is no longer a member of a channel that it enters, which its document
+  /// says if it has heard so before; there need be nobody to tell it again.
+  mutating func reportOwnRefusal(in channel: ChannelID, _ out: inout [Output]) {
+    guard let state = channels[channel]?.state, state.isShutOut,
+      let reason = state.refusal(of: id)
+    else { return }
+    noteRefusal(reason, in: channel, &out)
+  }
+
+  /// Reports a reason why this node is refused, once.
+  private mutating func noteRefusal(
+    _ reason: Refusal, in channel: ChannelID, _ out: inout [Output]
+  ) {
     let isNews =
-      channels.update(link.channel) { entry in
+      channels.update(channel) { entry in
         guard !entry.refusals.contains(reason) else { return false }
         entry.refusals.append(reason)
         return true
       } ?? false
-    if isNews { out.append(.event(.channel(.refused(reason)), in: link.channel)) }
+    if isNews { out.append(.event(.channel(.refused(reason)), in: channel)) }
   }
 }
 

@@ -103,8 +103,9 @@ extension Node {
   /// The media that this node may send in a channel, by its role and its mute state.
   private func rights(ofItselfIn entry: Channel) -> MediaRights {
     var rights = Self.rights { entry.state.isSelfAllowed($0) }
-    if entry.muted.contains(.audioMuted) { rights.audio = false }
-    if entry.muted.contains(.videoMuted), rights[.camera] == nil { rights[.camera] = .muted }
+    if entry.muted.contains(.audio) { rights.audio = false }
+    if entry.muted.contains(.video), rights[.camera] == nil { rights[.camera] = .muted }
+    if entry.muted.contains(.share), rights[.screen] == nil { rights[.screen] = .muted }
     return rights
   }
 

@@ -34,8 +34,8 @@ public struct Node: ~Copyable, Sendable {
     /// The most video streams that this node receives at once, in all channels; those that rank
     /// lowest for it rest. Nil for no limit.
     public var maxStreams: Int?
-    /// The initial mute state in every channel that the node joins: `audioMuted`, `videoMuted`.
-    public var muted: MemberFlags = []
+    /// The media that are muted at first in every channel that the node joins.
+    public var muted: OwnMedia = []
     /// The interval between the pings that measure the round trip to a participant of the same
     /// call.
     public var pingInterval = Duration.seconds(1)

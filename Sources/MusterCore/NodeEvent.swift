@@ -15,6 +15,13 @@ public enum NodeEvent: Equatable, Sendable {
   case linkDown(NodeID, LinkCloseReason)
   /// This node tried to start or join the call, but was refused for this reason.
   case callRefused(CommandRefusal)
+  /// This node, the channel's owner, has changed the key because the roles of these members have
+  /// expired.
+  case rolesExpired([NodeID])
+  /// Roles have expired, and this node, the channel's owner, cannot change the key.
+  case keyChangeRefused(CommandRefusal)
+  /// This node's new role would have started these media, which are muted instead.
+  case mediaHeld(OwnMedia, Role)
   /// The state of this node's participation in the call has changed.
   case callState(CallState)
   /// Another participant, or this node, has become the dominant speaker; nil if the former one has

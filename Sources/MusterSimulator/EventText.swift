@@ -14,6 +14,9 @@ extension Simulation {
       "link \(label(peer))" + (via.map { " via \(label($0))" } ?? "")
     case .linkDown(let peer, let reason): "link \(label(peer)) down: \(reason.rawValue)"
     case .callRefused(let refusal): "may not into a call: \(refusal)"
+    case .rolesExpired(let members): "\(members.count) roles expired: a new key"
+    case .keyChangeRefused(let refusal): "keeps the key: \(refusal)"
+    case .mediaHeld(_, let role): "keeps its media off as \(role.name)"
     case .callState(let state): "call \(state.rawValue)"
     case .dominantSpeaker(let member): "\(member.map { label($0) } ?? "nobody") speaks"
     case .firstFrame(let peer, let stream, let after, let size):
@@ -52,6 +55,7 @@ extension Simulation {
     case .keyChanged(let epoch): "key \(epoch)"
     case .commitFailed(let subject): "could not write: \(subject.rawValue)"
     case .notKept(let subject): "not kept: \(subject.rawValue)"
+    case .ownRoleEnds(let seconds, _): "has its role for \(seconds) s more"
     case .ownRoleChanged(let role): "is \(role.name)"
     }
   }

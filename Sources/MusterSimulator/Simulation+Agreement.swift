@@ -121,10 +121,10 @@ extension Simulation {
     if let position = group.first(where: isSurelyNonMember) {
       return "\(nodes[position].label) is among them without a role"
     }
-    for (index, member) in roles.removed.enumerated() {
+    for (member, removedIn) in roles.removed {
       guard let position = present(member), isSurelyNonMember(position),
-        let epoch = nodes[position].process?.node.epoch(of: channel.id), epoch > index,
-        nodes[position].firstKey.number <= index
+        let epoch = nodes[position].process?.node.epoch(of: channel.id), epoch >= removedIn,
+        nodes[position].firstKey.number < removedIn
       else { continue }
       return
         "\(nodes[position].label) has key \(epoch), from after its removal"

@@ -203,7 +203,7 @@ extension Simulation {
         order: RoleChecker.Order(lamport: entry.lamport, author: author))
     case .epoch(let change):
       guard isOwn, index == 0 else { break }
-      for member in change.removed { roles.changedKey(removing: member) }
+      roles.changedKey(removing: change.removed)
       roles.shutOut(
         change.removed, order: RoleChecker.Order(lamport: entry.lamport, author: author))
     case .presence, .neighbourReport, .joining, .unknown: break

@@ -26,7 +26,7 @@ extension Simulation {
       trace.mark(.refused(reason), at: index, now)
     case .keyChanged(let epoch): trace.mark(.key(epoch), at: index, now)
     case .callEnded(let call, let reason): observe(call, ending: reason, at: index)
-    case .memberJoined, .memberUpdated, .memberLeft, .ownRoleChanged, .notKept: break
+    case .memberJoined, .memberUpdated, .memberLeft, .ownRoleChanged, .ownRoleEnds, .notKept: break
     }
   }
 

@@ -22,7 +22,9 @@ extension Simulation {
     let subject = prng.below(nodes.count)
     let role = prng.one(of: [Role.consumer, .attendee, .presenter])
     let member = nodes[subject].identity.id
-    guard subject != 0, subject != scenario.coOwner, !roles.removed.contains(member) else {
+    guard subject != 0, subject != scenario.coOwner,
+      !roles.removed.contains(where: { $0.member == member })
+    else {
       return
     }
     note(nodes[index].label, "makes \(nodes[subject].label) \(role.name)")

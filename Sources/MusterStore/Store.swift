@@ -24,6 +24,10 @@ public final class Store: Sendable {
     case key(EpochKey, channel: ChannelID)
     /// Stores a member's name with the key seen under that name.
     case identity(KnownIdentity, channel: ChannelID)
+    /// Gives a channel another local name.
+    case rename(ChannelID, to: String)
+    /// Deletes all that is stored of a channel: keys, invite, entries, and its members' names.
+    case forgetChannel(ChannelID)
     /// Replaces the list of rendezvous servers at which members of a channel met, as `HOST:PORT`,
     /// best first.
     case rendezvous([String], channel: ChannelID)
@@ -139,11 +143,16 @@ public final class Store: Sendable {
     }
   }
 
-  /// The newest channel with this name, where channels with stored keys take precedence over open
-  /// ones; nil if unknown.
-  public func channel(named name: String) throws(MusterError) -> StoredChannel? {
-    let named = try channels().filter { $0.name == name }
-    return named.last { !$0.keys.isEmpty } ?? named.last
+  /// The channels that `text` may mean, oldest first: that with this id (16 or 64 hex digits), or
+  /// those with this name. Channels whose key anyone can derive from the name are among the latter
+  /// only if there are no others.
+  public func channels(named text: String) throws(MusterError) -> [StoredChannel] {
+    let all = try channels()
+    let identified = all.filter { $0.id.isNamed(by: text) }
+    guard identified.isEmpty else { return identified }
+    let named = all.filter { $0.name == text }
+    let keyed = named.filter { !$0.isPublic }
+    return keyed.isEmpty ? named : keyed
   }
 
   /// Inserts or updates a channel and adds its keys; stored keys of other epochs are kept.
@@ -267,6 +276,16 @@ public final class Store: Sendable {
         arguments: [Data(channel.hash.bytes), Data(id.bytes)])
     case .key(let key, let channel): try insert(key, channel, database)
     case .identity(let identity, let channel): try insert(identity, channel, database)
+    case .rename(let channel, let name):
+      try database.execute(
+        sql: "UPDATE channel SET name = ? WHERE id = ?",
+        arguments: [name, Data(channel.hash.bytes)])
+    case .forgetChannel(let channel):
+      let id = Data(channel.hash.bytes)
+      for table in ["entry", "identity", "epochKey"] {
+        try database.execute(sql: "DELETE FROM \(table) WHERE channel = ?", arguments: [id])
+      }
+      try database.execute(sql: "DELETE FROM channel WHERE id = ?", arguments: [id])
     case .rendezvous(let texts, let channel):
       try database.execute(
         sql: "UPDATE channel SET rendezvous = ? WHERE id = ?",

@@ -21,12 +21,12 @@ public struct StoredChannel: Sendable {
 
   /// The channel's id, derived from the genesis or, in an open channel, from the key.
   public var id: ChannelID
-  /// The local name of the channel, which need not be unique (see `Store.channel(named:)`).
+  /// The local name of the channel, which need not be unique (see `Store.channels(named:)`).
   public var name: String
   /// The signed genesis; nil for an open channel.
   public var genesis: [UInt8]?
-  /// The channel keys in order of their epochs; empty for an open channel, whose key is derived
-  /// from its name or a passphrase.
+  /// The channel keys in order of their epochs; empty for an open channel whose key is derived from
+  /// its name alone.
   public var keys: [EpochKey] = []
   /// The time at which this node first stored the channel, in seconds since 1970.
   public var createdAt: UInt64
@@ -44,6 +44,10 @@ public struct StoredChannel: Sendable {
     self.name = name
     self.createdAt = createdAt
   }
+
+  /// Whether anyone who knows the channel's name can derive its key: it is open, and has no
+  /// passphrase.
+  public var isPublic: Bool { genesis == nil && ChannelKey.fromName(name).channelID == id }
 
   /// The setup for joining, without entries; nil if no key is stored, or if the genesis is invalid
   /// or belongs to another channel.

@@ -95,7 +95,7 @@ actor PageBridge {
   }
 
   private func room(
-    _ channel: MusterNode.ChannelView, _ sources: (video: Bool, audio: Bool)
+    _ channel: MusterNode.ChannelView, _ sources: OwnMedia
   ) -> ViewSnapshot.Room {
     ViewSnapshot.Room(
       channel: channel.name, own: own(channel, sources),
@@ -127,7 +127,7 @@ actor PageBridge {
   }
 
   private func own(
-    _ channel: MusterNode.ChannelView?, _ sources: (video: Bool, audio: Bool)
+    _ channel: MusterNode.ChannelView?, _ sources: OwnMedia
   ) -> ViewSnapshot.Own {
     let flags = channel?.own.flags ?? []
     let role = channel?.own.role ?? Role.none
@@ -138,7 +138,10 @@ actor PageBridge {
       maySend: Capability.sendAudio.isAllowed(to: role, in: settings),
       inCall: channel?.isInCall ?? false, reconnecting: channel?.callState == .reconnecting,
       audioMuted: flags.contains(.audioMuted), videoMuted: flags.contains(.videoMuted),
-      speaking: flags.contains(.speaking), hasVideo: sources.video, hasAudio: sources.audio)
+      speaking: flags.contains(.speaking), hasVideo: sources.contains(.video),
+      hasAudio: sources.contains(.audio), hasShare: sources.contains(.share),
+      mayShare: Capability.share.isAllowed(to: role, in: settings),
+      sharing: flags.contains(.sharing))
   }
 
   private func member(

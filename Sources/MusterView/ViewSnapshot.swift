@@ -91,12 +91,18 @@ extension ViewSnapshot {
     public var hasVideo: Bool
     /// Whether this node has an audio source, muted or not.
     public var hasAudio: Bool
+    /// Whether this node has a second video stream to share, muted or not.
+    public var hasShare: Bool
+    /// Whether the role permits sharing.
+    public var mayShare: Bool
+    /// Whether the second video stream is not muted.
+    public var sharing: Bool
 
     /// Creates a value from its fields.
     public init(
       id: String, name: String, role: String, mayStart: Bool, maySend: Bool, inCall: Bool,
       reconnecting: Bool, audioMuted: Bool, videoMuted: Bool, speaking: Bool, hasVideo: Bool,
-      hasAudio: Bool
+      hasAudio: Bool, hasShare: Bool = false, mayShare: Bool = false, sharing: Bool = false
     ) {
       self.id = id
       self.name = name
@@ -110,6 +116,9 @@ extension ViewSnapshot {
       self.speaking = speaking
       self.hasVideo = hasVideo
       self.hasAudio = hasAudio
+      self.hasShare = hasShare
+      self.mayShare = mayShare
+      self.sharing = sharing
     }
   }
 

@@ -129,7 +129,7 @@ struct AdmissionTests {
     let second = removed.invite(lamport: 1)
     removed.add(removed.owner.grant(.none, to: early.id, lamport: 5))
     #expect(!removed.rights.admits(early.redeem(second, with: removed.secret, lamport: 9).entry))
-    removed.add(removed.owner.epoch(1, lamport: 6))
+    removed.add(removed.owner.epoch(1, removing: [early.id], lamport: 6))
     #expect(!removed.rights.admits(late.redeem(second, with: removed.secret, lamport: 9).entry))
   }
 

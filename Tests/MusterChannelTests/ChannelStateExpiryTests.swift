@@ -1,5 +1,6 @@
 import MusterBase
 import MusterChannel
+import MusterCrypto
 import MusterWire
 import Testing
 
@@ -66,5 +67,39 @@ struct ChannelStateExpiryTests {
       world.run(for: .milliseconds(1))
       #expect(world.nodes[1].events.contains(.ownRoleChanged(role)))
     }
+  }
+
+  /// Roles end at 20 s, at 20 s and at 60 s.
+  @Test func keyChangesForExpiredRolesAreAnHourApart() {
+    var world = ChannelStateWorld(4, settings: ChannelSettings())
+    world.run(for: .milliseconds(300))
+    for (index, end) in [(1, 20), (2, 20), (3, 60)] as [(Int, UInt64)] {
+      let member = world.ids[index]
+      world.act(0) { $0.grant(.presenter, to: member, expiresAt: end, at: $1) }
+    }
+    world.run(for: Self.expiry - world.now - .milliseconds(1))
+    #expect(world.nodes[0].state.keyChangeDueAt == nil)
+    world.run(for: .milliseconds(1))
+    #expect(world.nodes[0].state.keyChangeDueAt == Self.expiry + .milliseconds(500))
+    world.run(for: .milliseconds(500))
+    let changedAt = world.now
+    world.act(0) { state, now in
+      state.triesKeyChange(at: now)
+      return state.changeKey(to: ChannelKey.fromName("next").keyID, removing: [], at: now)
+    }
+    world.run(for: .milliseconds(100))
+    #expect(world.nodes[0].state.currentEpoch == 1)
+    #expect(world.nodes[0].state.keyChangeDueAt == nil)
+    world.run(for: .seconds(50))
+    #expect(world.nodes[0].state.keyChangeDueAt == changedAt + .seconds(3600))
+    // Other members leave it to the owner.
+    #expect(world.nodes.dropFirst().allSatisfy { $0.state.keyChangeDueAt == nil })
+    // The change that is made for another reason covers the role.
+    world.act(0) { $0.changeKey(to: ChannelKey.fromName("third").keyID, removing: [], at: $1) }
+    world.run(for: .milliseconds(100))
+    #expect(world.nodes[0].state.keyChangeDueAt == nil)
+    #expect(
+      world.ids.dropFirst().map { world.nodes[0].state.refusal(of: $0) }
+        == [.expired, .expired, .expired])
   }
 }

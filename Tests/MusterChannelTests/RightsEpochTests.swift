@@ -51,11 +51,11 @@ struct RightsEpochTests {
   /// The Lamport counter of a redemption does not prove when it was signed: a newcomer's starts at
   /// the lowest value, and a forger chooses any.
   @Test(arguments: [1, 10, 11, 100] as [UInt64])
-  func anInviteFromBeforeTheChangeIsRefused(lamport: UInt64) {
+  func anInviteFromBeforeARemovalIsRefused(lamport: UInt64) {
     var club = Club()
     var late = club.pen(1)
     let invite = club.invite(lamport: 2)
-    club.add(club.owner.epoch(1, lamport: 10))
+    club.add(club.owner.epoch(1, removing: [club.pen(2).id], lamport: 10))
     club.add(late.redeem(invite, with: club.secret, lamport: lamport))
     #expect(club.role(late) == .none)
     #expect(club.refusal(late) == .inviteOutdated)
@@ -63,6 +63,25 @@ struct RightsEpochTests {
     let renewed = club.invite(epoch: 1, lamport: 12)
     club.add(late.redeem(renewed, with: club.secret, lamport: 200))
     #expect(club.role(late) == .presenter)
+  }
+
+  /// The owner changes the key after roles have expired as well.
+  @Test func aChangeThatRemovesNobodyLeavesInvitesValid() {
+    var club = Club()
+    var (early, late) = (club.pen(1), club.pen(2))
+    let invite = club.invite(uses: 2, lamport: 2)
+    club.add(early.redeem(invite, with: club.secret, lamport: 3))
+    let first = club.owner.epoch(1, lamport: 10)
+    club.add(first)
+    #expect(club.role(early) == .presenter)
+    club.add(late.redeem(invite, with: club.secret, lamport: 4))
+    #expect(club.role(late) == .presenter)
+    let removal = club.owner.epoch(2, after: first, removing: [early.id], lamport: 11)
+    club.add(removal)
+    #expect(club.refusal(early) == .removed && club.refusal(late) == .inviteOutdated)
+    // What follows does not bring the invite back.
+    club.add(club.owner.epoch(3, after: removal, lamport: 12))
+    #expect(club.refusal(late) == .inviteOutdated)
   }
 
   @Test func confirmedMembersKeepTheirRolesThroughAKeyChange() {
@@ -142,7 +161,7 @@ struct RightsEpochTests {
     #expect(club.role(member) == .presenter)
     let second = club.rights.epochs.last?.id ?? .zero
     let third = EpochChange(
-      number: 3, keyID: otherKey.keyID, previous: second, removed: [])
+      number: 3, keyID: otherKey.keyID, previous: second, removed: [club.pen(2).id])
     club.add(club.owner.sign(.epoch(third), lamport: 11))
     #expect(club.refusal(member) == .inviteOutdated)
   }

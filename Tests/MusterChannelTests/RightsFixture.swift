@@ -112,11 +112,12 @@ struct Club {
   /// An invite's grant, which is in no document until somebody redeems it.
   mutating func invite(
     _ role: Role = .presenter, expiresAt: UInt64 = 0, epoch: UInt32 = 0, uses: UInt32 = 0,
-    lamport: UInt64
+    roleExpiresAt: UInt64 = 0, lamport: UInt64
   ) -> SignedEntry {
     owner.grant(
       role, to: secret.id, expiresAt: expiresAt,
-      form: .bearer(Grant.Terms(epoch: epoch, uses: uses)), lamport: lamport)
+      form: .bearer(Grant.Terms(epoch: epoch, uses: uses, roleExpiresAt: roleExpiresAt)),
+      lamport: lamport)
   }
 
   /// Signs and adds the owner's confirmations; returns the keys that are confirmed.

@@ -41,6 +41,22 @@ struct RightsUseTests {
     }
   }
 
+  /// The invite's own expiry counts only until the owner has confirmed the role.
+  @Test(arguments: [(50, 80), (80, 50), (0, 50), (50, 0)] as [(UInt64, UInt64)])
+  func aRoleMayEndAtAnotherTimeThanItsInvite(inviteEnds: UInt64, roleEnds: UInt64) {
+    var club = Club()
+    var pen = club.pen(1)
+    let invite = club.invite(
+      expiresAt: inviteEnds, uses: 1, roleExpiresAt: roleEnds, lamport: 1)
+    club.add(pen.redeem(invite, with: club.secret, lamport: 2))
+    func lasts(until end: UInt64) -> Bool {
+      club.role(pen, at: end - 1) == .presenter && club.refusal(pen, at: end) == .expired
+    }
+    #expect(lasts(until: 50))
+    club.confirmUses(at: 10, lamport: 10)
+    #expect(roleEnds == 0 ? club.role(pen, at: 1000) == .presenter : lasts(until: roleEnds))
+  }
+
   /// An owner that lost its disk may confirm more keys than the invite permits: all of them stay.
   @Test func whoeverIsConfirmedStaysBeyondTheLimit() {
     var club = Club()

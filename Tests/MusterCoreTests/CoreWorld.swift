@@ -98,6 +98,11 @@ struct CoreWorld {
   /// estimate.
   var excess: (Int) -> Int = { _ in 0 }
 
+  /// The wall clock of all hosts, in milliseconds since 1970.
+  var wallMilliseconds: UInt64 {
+    1_700_000_000_000 + UInt64((now - Instant.zero - .seconds(1000)).inMilliseconds)
+  }
+
   private let seed: UInt64
   private var flights: [Flight] = []
   private var nextFrame: Instant
@@ -128,7 +133,7 @@ struct CoreWorld {
       var node = Node(
         identity: identity, entropy: entropy(of: index), seed: jitter(of: index),
         configuration: configuration)
-      node.setWallClock(millisecondsSince1970: 1_700_000_000_000, at: now)
+      node.setWallClock(millisecondsSince1970: wallMilliseconds, at: now)
       hosts.append(
         Host(
           node: node,
@@ -164,7 +169,7 @@ struct CoreWorld {
     var node = Node(
       identity: hosts[index].node.identity, entropy: .seeded(run), seed: run,
       configuration: configuration)
-    node.setWallClock(millisecondsSince1970: 1_700_000_000_000, at: now)
+    node.setWallClock(millisecondsSince1970: wallMilliseconds, at: now)
     hosts[index].node = node
     hosts[index].source = SyntheticSource(sender: UInt8(index), run: 2, layers: 1)
     let offers = hosts[index].source.offers

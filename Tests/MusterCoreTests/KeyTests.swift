@@ -5,99 +5,6 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// A created channel of which host 0 is the owner and the others are presenters.
-private struct KeyWorld {
-  var world: CoreWorld
-  let genesis: SignedGenesis
-  /// The key that the channel began with.
-  let firstKey: ChannelKey
-
-  var channel: ChannelID { genesis.channelID }
-
-  /// All hosts but the owner and those in `without` get a grant; only those in `joining` enter the
-  /// channel.
-  init(_ count: Int, joining: [Int], without: [Int] = []) throws {
-    world = CoreWorld(count)
-    let owner = world.hosts[0].node.identity
-    genesis = SignedGenesis.sign(
-      Genesis(
-        owner: owner.id, nonce: [UInt8](repeating: 9, count: Genesis.nonceBytes),
-        createdAt: 1000, settings: ChannelSettings(), name: "keys"),
-      by: owner)
-    firstKey = ChannelKey.fromName("the first key")
-    for index in joining { join(index) }
-    for index in 1..<count where !without.contains(index) { grant(.presenter, to: index) }
-    world.run(for: .seconds(4))
-  }
-
-  /// Lets a host enter the channel with the first key only.
-  mutating func join(_ index: Int) {
-    let setup = ChannelSetup(
-      name: "keys", keys: [EpochKey(number: 0, key: firstKey)], genesis: genesis, entries: [],
-      credential: nil)
-    world.call(index) { $0.join(setup, call: false, at: $1) }
-  }
-
-  mutating func grant(_ role: Role, to index: Int) {
-    let (member, channel) = (world.id(index), channel)
-    world.call(0) { node, now in
-      (try? node.grant(role, to: member, expiresAt: 0, in: channel, at: now)) ?? []
-    }
-  }
-
-  mutating func revoke(_ index: Int) throws {
-    let (member, channel) = (world.id(index), channel)
-    let before = world.hosts[0].node.epoch(of: channel)
-    world.call(0) { node, now in (try? node.revoke(member, in: channel, at: now)) ?? [] }
-    try #require(world.hosts[0].node.epoch(of: channel) == before + 1)
-  }
-
-  func phase(at index: Int, of other: Int) -> AssociationPhase? {
-    let link = LinkID(channel: channel, peer: world.id(other))
-    return world.hosts[index].node.associationPhases(at: world.now).first { $0.link == link }?
-      .phase
-  }
-
-  /// The successive phases of an association during `duration`.
-  mutating func phases(
-    at index: Int, of other: Int, for duration: Duration
-  ) -> [AssociationPhase?] {
-    var found = [phase(at: index, of: other)]
-    let end = world.now + duration
-    while world.now < end {
-      world.run(for: .milliseconds(5))
-      let next = phase(at: index, of: other)
-      if found.last != next { found.append(next) }
-    }
-    return found
-  }
-
-  func epochs(of indices: [Int]) -> [UInt32] {
-    indices.map { world.hosts[$0].node.epoch(of: channel) }
-  }
-
-  /// The reasons for which a node was refused as a member.
-  func refusals(of index: Int) -> [Refusal] {
-    world.hosts[index].events.compactMap {
-      if case .channel(.refused(let reason)) = $0 { reason } else { nil }
-    }
-  }
-
-  func messages(of index: Int) -> [String] {
-    world.hosts[index].events.compactMap {
-      if case .channel(.message(let message)) = $0 { message.text } else { nil }
-    }
-  }
-
-  func linksLost(by index: Int) -> [NodeID] {
-    world.hosts[index].events.compactMap {
-      if case .linkDown(let peer, _) = $0 { peer } else { nil }
-    }
-  }
-
-  func contradictions() -> [String] { world.hosts.flatMap { $0.node.checkInvariants() } }
-}
-
 struct KeyTests {
   @Test func aRemovalRekeysTheOthersWhoseFormerSessionsDrain() throws {
     var keys = try KeyWorld(4, joining: [0, 1, 2, 3])
@@ -122,6 +29,72 @@ struct KeyTests {
     #expect([0, 1].map { keys.phase(at: $0, of: 2) } == [.refused, .refused])
     #expect(keys.refusals(of: 2) == [.removed])
     #expect(keys.world.hosts[2].node.members(of: keys.channel).isEmpty)
+    #expect(keys.contradictions() == [])
+  }
+
+  /// Its holder could still read announcements under the key that it has.
+  @Test func aRoleThatExpiresCostsItsHolderTheKey() throws {
+    var keys = try KeyWorld(4, joining: [0, 1, 2, 3])
+    keys.grant(.attendee, to: 2, expiring: 5)
+    keys.world.run(for: .seconds(4))
+    #expect(keys.epochs(of: [0, 1, 2, 3]) == [0, 0, 0, 0])
+    keys.world.run(for: .seconds(4))
+    #expect(keys.epochs(of: [0, 1, 2, 3]) == [1, 1, 0, 1])
+    #expect(keys.expired() == [[keys.world.id(2)]] && keys.refusals(of: 2) == [.expired])
+    #expect(keys.world.hosts[2].node.members(of: keys.channel).isEmpty)
+    // A new run hears the same reason as before, not that it was removed.
+    keys.world.restart(2)
+    keys.join(2)
+    keys.world.run(for: .seconds(4))
+    #expect(keys.refusals(of: 2) == [.expired, .expired])
+    // The role can be given again, and comes with the key.
+    keys.grant(.attendee, to: 2)
+    keys.world.restart(2)
+    keys.join(2)
+    keys.world.run(for: .seconds(25))
+    #expect(keys.epochs(of: [0, 1, 2, 3]) == [1, 1, 1, 1])
+    #expect(keys.contradictions() == [])
+  }
+
+  /// An owner that was away may change the key before it hears who came by its invites meanwhile.
+  @Test(arguments: [false, true])
+  func aKeyChangeThatRemovesNobodyLeavesInvitesValid(isOwnerAway: Bool) throws {
+    var keys = try KeyWorld(4, joining: [0, 1, 2], without: [3])
+    let credential = try keys.invite(.presenter)
+    keys.world.run(for: .seconds(1))
+    keys.grant(.attendee, to: 2, expiring: 3)
+    keys.world.run(for: .seconds(1))
+    if isOwnerAway {
+      keys.world.passes = { from, to, _ in from != 0 && to != 0 }
+      keys.join(3, credential: credential)
+    }
+    keys.world.run(for: .seconds(10))
+    #expect(keys.epochs(of: [0]) == [1])
+    if !isOwnerAway { keys.join(3, credential: credential) }
+    keys.world.passes = { _, _, _ in true }
+    keys.world.run(for: .seconds(25))
+    #expect(keys.epochs(of: [0, 1, 2, 3]) == [1, 1, 0, 1])
+    for index in [0, 1] {
+      let seen = keys.world.hosts[index].node.member(keys.world.id(3), of: keys.channel)
+      #expect(seen?.role == .presenter)
+    }
+    #expect(keys.refusals(of: 3) == [] && keys.contradictions() == [])
+  }
+
+  /// A removal changes the key as well.
+  @Test func aKeyChangeCoversTheRolesThatHaveExpired() throws {
+    var keys = try KeyWorld(5, joining: [0, 1, 2, 3])
+    keys.grant(.attendee, to: 1, expiring: 2)
+    keys.world.run(for: .seconds(5))
+    keys.grant(.attendee, to: 2, expiring: 2)
+    keys.world.run(for: .seconds(5))
+    try keys.revoke(3)
+    keys.world.run(for: .seconds(5))
+    let seconds = keys.world.wallMilliseconds / 1000
+    let rights = keys.world.hosts[0].node.rights(in: keys.channel)
+    #expect(rights?.lapses(at: seconds) == [] && keys.epochs(of: [0]) == [2])
+    #expect(keys.expired() == [[keys.world.id(1)]])
+    #expect(keys.refusals(of: 2) == [.expired] && keys.refusals(of: 3) == [.removed])
     #expect(keys.contradictions() == [])
   }
 

@@ -142,7 +142,7 @@ private let middle = VideoSize(width: 320, height: 180)
 
 @Test func aNodeEntersMuted() {
   var configuration = Node.Configuration()
-  configuration.muted = [.audioMuted, .videoMuted]
+  configuration.muted = [.audio, .video]
   var entropy = Entropy.seeded(5)
   var node = Node(
     identity: Identity(generating: &entropy), entropy: entropy, seed: 5,

@@ -95,7 +95,7 @@ struct AdministrationTests {
     #expect(try await role(of: anna) ?? "none" == "none")
     #expect(try await perform(.show).channels.first?.epoch == 1)
     let store = try fixture.store()
-    #expect(try store.channel(named: "lab")?.keys.map(\.number) == [0, 1])
+    #expect(try store.channels(named: "lab").last?.keys.map(\.number) == [0, 1])
   }
 
   @Test func anInviteHoldsTheKeyInForce() async throws {
@@ -110,7 +110,7 @@ struct AdministrationTests {
       #expect(invite.epoch == UInt32(epoch))
       #expect(invite.peers == ["10.0.0.1:4711"])
       let key = try #require(ChannelKey(secret: invite.key))
-      let stored = try #require(try fixture.store().channel(named: "lab"))
+      let stored = try #require(try fixture.store().channels(named: "lab").last)
       #expect(stored.keys.last?.key.channelID == key.channelID)
       let genesis = try #require(invite.genesis.flatMap { SignedGenesis.verified($0) })
       #expect(genesis.channelID == stored.id)
@@ -147,7 +147,7 @@ struct AdministrationTests {
     let (anna, other) = (try member(1), try member(2))
     do {
       let store = try fixture.store()
-      let id = try #require(try store.channel(named: "lab")).id
+      let id = try #require(try store.channels(named: "lab").last).id
       for key in [anna, other] {
         let identity = KnownIdentity(
           name: "anna", key: key, firstSeen: 1, lastSeen: 1, isVerified: false)
@@ -190,7 +190,7 @@ struct AdministrationTests {
     try await perform(.create)
     let reply = try await perform(.invite)
     var invite = try Invite(url: try #require(reply.invite))
-    let known = try #require(try fixture.store().channel(named: "lab")).keys
+    let known = try #require(try fixture.store().channels(named: "lab").last).keys
     for epoch in [UInt32(0), 7] {
       invite.key = [UInt8](repeating: 9, count: 32)
       invite.epoch = epoch
@@ -200,7 +200,7 @@ struct AdministrationTests {
       configuration.interfaces = ["lo"]
       configuration.lan = false
       try await run(configuration)
-      let kept = try #require(try fixture.storeOnceFree().channel(named: "lab")).keys
+      let kept = try #require(try fixture.storeOnceFree().channels(named: "lab").last).keys
       #expect(kept.map(\.number) == known.map(\.number))
       #expect(kept.map(\.key.channelID) == known.map(\.key.channelID))
     }
@@ -221,10 +221,93 @@ struct AdministrationTests {
 
   @Test func anExportedPassphraseDoesNotHideACreatedChannel() async throws {
     let exported = ChannelKey.fromName("stands for a passphrase")
-    #expect(try await !isCreated(from: .openOrCreated(exported)))
     try await perform(.create)
     #expect(try await isCreated(from: .openOrCreated(exported)))
     #expect(try await !isCreated(from: .open(exported)), "given for this channel")
+    #expect(try await isCreated(from: .openOrCreated(exported)))
+  }
+
+  /// The id of the channel that a node joins from this source.
+  private func joined(
+    _ source: Configuration.Channel.Source, _ name: String = "lab"
+  ) async throws -> String? {
+    var configuration = Configuration()
+    configuration.dataDirectory = fixture.path
+    configuration.channels = [.init(name: name, source: source)]
+    configuration.interfaces = ["lo"]
+    configuration.lan = false
+    let node = try await MusterNode.start(configuration)
+    let views = await node.channelViews()
+    await node.stop()
+    return views.first?.id.hash.hex
+  }
+
+  /// The passphrase is needed once; without it, the name never means the channel that anyone with
+  /// the name may join.
+  @Test func aNameMeansTheRememberedChannel() async throws {
+    let secret = ChannelKey.fromName("stands for a passphrase")
+    let everyones = ChannelKey.fromName("lab").channelID.hash.hex
+    #expect(try await joined(.named) == everyones)
+    #expect(try await joined(.open(secret)) == secret.channelID.hash.hex)
+    #expect(try await joined(.named) == secret.channelID.hash.hex)
+    #expect(try await joined(.named, everyones) == everyones)
+    // A directory of an earlier version has the channel without its key.
+    do {
+      let store = try fixture.storeOnceFree()
+      try store.apply([.forgetChannel(secret.channelID)])
+      try store.save(StoredChannel(id: secret.channelID, name: "lab", createdAt: 1))
+    }
+    let error = await #expect(throws: MusterError.self) {
+      _ = try await joined(.named)
+    }
+    #expect(error?.hint.contains("--passphrase") == true)
+  }
+
+  @Test func channelsOfOneNameAreNamedByTheirIDs() async throws {
+    let first = try #require(try await perform(.create).channels.first?.id)
+    let secret = ChannelKey.fromName("stands for a passphrase")
+    let second = try #require(try await joined(.open(secret)))
+    for verb in [Administration.Request.Verb.show, .grant, .invite, .rename, .forget] {
+      let error = try await refusal(verb) { $0.name = "other" }
+      #expect(error.message.contains(first.prefix(16)) && error.message.contains(second.prefix(16)))
+      #expect(error.kind == .usage)
+    }
+    #expect(try await perform(.show, String(second.prefix(16))).channels.map(\.id) == [second])
+    try await perform(.rename, second) { $0.name = "other" }
+    #expect(try await perform(.show).channels.map(\.id) == [first])
+    #expect(try await perform(.show, "other").channels.map(\.id) == [second])
+    #expect(try await joined(.named, "other") == second)
+    #expect(try await refusal(.rename, "other") { $0.name = "lab" }.message.contains("already"))
+    #expect(try await refusal(.rename, "other") { $0.name = "a\nb" }.kind == .usage)
+    try await perform(.forget, "other")
+    #expect(try await perform(.list, nil).channels.map(\.id) == [first])
+    #expect(try await refusal(.show, "other").message.contains("other"))
+  }
+
+  @Test func aChannelInUseIsNeitherRenamedNorForgotten() async throws {
+    try await perform(.create)
+    try await refuseWhileInUse()
+    #expect(try await perform(.list, nil).channels.map(\.name) == ["other"])
+  }
+
+  private func refuseWhileInUse() async throws {
+    var configuration = Configuration()
+    configuration.dataDirectory = fixture.path
+    configuration.channels = [.init(name: "lab", source: .named)]
+    configuration.interfaces = ["lo"]
+    configuration.lan = false
+    let node = try await MusterNode.start(configuration)
+    for verb in [Administration.Request.Verb.rename, .forget] {
+      #expect(try await refusal(verb) { $0.name = "other" }.hint.contains("leave"))
+    }
+    // In its name, another channel cannot be told from it.
+    let error = await #expect(throws: MusterError.self) {
+      try await node.perform(.joinChannel(.init(channel: "lab", passphrase: "a secret of ours")))
+    }
+    #expect(error?.message.contains("another channel lab") == true)
+    try await node.perform(.leaveChannel(channel: "lab"))
+    try await perform(.rename) { $0.name = "other" }
+    await node.stop()
   }
 
   /// Members exclude somebody from an open channel by agreeing on a new passphrase.
@@ -235,7 +318,7 @@ struct AdministrationTests {
       rendezvous: [])
     let exported = ChannelKey.fromName("stands for a passphrase")
     #expect(try await !isCreated(from: .invite(invite)))
-    #expect(try fixture.storeOnceFree().channel(named: "lab")?.keys.count == 1)
+    #expect(try fixture.storeOnceFree().channels(named: "lab").last?.keys.count == 1)
     #expect(try await !isCreated(from: .openOrCreated(exported)))
     let stored = try fixture.storeOnceFree().channels().map(\.id)
     #expect(stored.contains(exported.channelID))

@@ -41,18 +41,54 @@ struct StoreTests {
       try store.save(stored(id, name, at: UInt64(10 - id)))
     }
     #expect(try store.channels().map(\.name) == ["c", "b", "a"])
-    #expect(try store.channel(named: "b")?.id == ChannelID(bytes32(2)))
-    #expect(try store.channel(named: "d") == nil)
+    #expect(try store.channels(named: "b").last?.id == ChannelID(bytes32(2)))
+    #expect(try store.channels(named: "d").last == nil)
     #expect(try store.channel(ChannelID(bytes32(9))) == nil)
   }
 
-  @Test func aChannelWithAKeyGoesBeforeAnOpenOneOfTheSameName() throws {
+  @Test func aChannelWithASecretGoesBeforeAPublicOneOfTheSameName() throws {
     let store = try fixture.store()
-    var own = stored(1, "lab", at: 1)
-    own.keys = [try #require(epochKey(0))]
-    try store.save(own)
-    try store.save(stored(2, "lab", at: 2))
-    #expect(try store.channel(named: "lab")?.id == own.id)
+    let everyones = ChannelKey.fromName("lab").channelID
+    try store.save(StoredChannel(id: everyones, name: "lab", createdAt: 2))
+    #expect(try store.channels(named: "lab").map(\.id) == [everyones])
+    try store.save(stored(1, "lab", at: 1))
+    #expect(try store.channels(named: "lab").map(\.id) == [channel])
+    #expect(try store.channels(named: "\(everyones)").map(\.id) == [everyones])
+  }
+
+  @Test func channelsOfOneNameDifferInTheirIDs() throws {
+    let store = try fixture.store()
+    for number in [1, 2] { try store.save(stored(number, "lab", at: UInt64(number))) }
+    #expect(try store.channels(named: "lab").map(\.id) == [1, 2].map { ChannelID(bytes32($0)) })
+    for text in [channel.description, channel.hash.hex] {
+      #expect(try store.channels(named: text).map(\.id) == [channel])
+    }
+    try store.apply([.rename(channel, to: "old")])
+    #expect(try store.channels(named: "lab").map(\.id) == [ChannelID(bytes32(2))])
+    #expect(try fixture.store().channels(named: "old").map(\.id) == [channel])
+  }
+
+  @Test func aForgottenChannelLeavesNothing() throws {
+    let store = try fixture.store()
+    for number in [1, 2] {
+      var made = stored(number, "lab \(number)", at: 1)
+      made.keys = [try #require(epochKey(0))]
+      try store.save(made)
+      let entry = try #require(EntryID(bytes32(number).bytes))
+      try store.apply([
+        .keep(entry: [1, 2, 3], id: entry, channel: made.id),
+        .identity(known("Anna", number), channel: made.id),
+      ])
+    }
+    try store.apply([.forgetChannel(channel)])
+    let again = try fixture.store()
+    #expect(try again.channels().map(\.name) == ["lab 2"])
+    #expect(try again.entries(of: channel).isEmpty && again.identities(of: channel).isEmpty)
+    // Its keys would come back with a channel that is stored under the same id.
+    try again.save(stored(1, "lab 1", at: 1))
+    #expect(try again.channel(channel)?.keys.isEmpty == true)
+    let other = ChannelID(bytes32(2))
+    #expect(try again.entries(of: other).count == 1 && again.identities(of: other).count == 1)
   }
 
   @Test func theRendezvousThatWorkedAreRemembered() throws {

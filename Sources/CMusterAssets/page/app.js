@@ -190,8 +190,13 @@ function showControls(self) {
     ['i-mic-off', 'Unmute'], maySend ? 'No microphone' : 'Listening');
   control('cam', self.hasVideo && maySend, self.videoMuted, ['i-cam', 'Stop video'],
     ['i-cam-off', 'Start video'], maySend ? 'No camera' : 'Watching');
+  $('share').hidden = !self.hasShare;
+  control('share', self.hasShare && self.mayShare, !self.sharing, ['i-share', 'Stop sharing'],
+    ['i-share-off', 'Share'], 'No sharing');
   $('leave').disabled = link !== 'up';
 }
+
+const keys = { mic: 'M', cam: 'V', share: 'S' };
 
 function control(id, isThere, isOff, on, off, absent) {
   const button = $(id);
@@ -200,7 +205,7 @@ function control(id, isThere, isOff, on, off, absent) {
   button.setAttribute('aria-pressed', String(isThere && isOff));
   button.querySelector('use').setAttribute('href', `#${symbol}`);
   setText(button.querySelector('.caption'), isThere ? caption : absent);
-  button.title = isThere ? `${caption} (${id === 'mic' ? 'M' : 'V'})` : absent;
+  button.title = isThere ? `${caption} (${keys[id]})` : absent;
 }
 
 function showClock() {
@@ -291,12 +296,14 @@ worker.onerror = () => toast('The page could not start completely. Reload it to 
 // ---- Input --------------------------------------------------------------------------------------
 
 function toggle(media) {
-  const isOff = media === 'audio' ? snapshot?.self.audioMuted : snapshot?.self.videoMuted;
+  const self = snapshot?.self;
+  const isOff = { audio: self?.audioMuted, video: self?.videoMuted, share: !self?.sharing }[media];
   command(isOff ? 'unmute' : 'mute', { media });
 }
 
 $('mic').onclick = () => toggle('audio');
 $('cam').onclick = () => toggle('video');
+$('share').onclick = () => toggle('share');
 $('leave').onclick = () => command('leave-call');
 $('retry').onclick = () => worker.postMessage({ kind: 'retry' });
 $('enter').onclick = () => {
@@ -326,6 +333,7 @@ document.addEventListener('keydown', (event) => {
   if (!snapshot?.self.inCall) return;
   if (key === 'm') $('mic').click();
   if (key === 'v') $('cam').click();
+  if (key === 's' && !$('share').hidden) $('share').click();
 });
 document.addEventListener('click', (event) => {
   if (!$('people').contains(event.target)) $('people').open = false;

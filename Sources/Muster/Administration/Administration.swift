@@ -10,7 +10,7 @@ public enum Administration {
   public struct Request: Equatable, Sendable {
     /// The request's name in JSON, the value of the field `do`.
     public enum Verb: String, Codable, Sendable, CaseIterable {
-      case create, list, show, grant, revoke, invite, verify
+      case create, list, show, grant, revoke, invite, verify, rename, forget
       /// Measures the round-trip times to a member; needs a running node.
       case ping
       /// Reports counters, links and queues; needs a running node.
@@ -22,8 +22,10 @@ public enum Administration {
 
     /// The action requested, which determines the fields that are used.
     public var verb: Verb
-    /// The channel's name; nil for requests that concern all channels.
+    /// The channel's name or id (16 or 64 hex digits); nil for requests that concern all channels.
     public var channel: String?
+    /// The channel's new name on this machine, for `rename`.
+    public var name: String?
     /// The member by id (16 hex digits), full key (64 hex digits) or name; for `revoke` also an
     /// invite by its id.
     public var member: String?
@@ -31,6 +33,9 @@ public enum Administration {
     public var role: Role?
     /// The expiry time in seconds since 1970; nil for no expiry.
     public var expiresAt: UInt64?
+    /// The time at which the roles of those who come by an invite end, in seconds since 1970; nil
+    /// for never.
+    public var roleExpiresAt: UInt64?
     /// The number of people who may come by an invite, 0 for any number; nil for one.
     public var uses: UInt32?
     /// The peers to list in an invite, each as `HOST:PORT`.
@@ -56,7 +61,7 @@ public enum Administration {
     public var code: String?
     /// The members and the invite that are removed, for `revoke`.
     public var removal: RemovalSummary?
-    /// The requested channels, or the channel that was created.
+    /// The requested channels, or the channel that was created, renamed or forgotten.
     public var channels: [ChannelSummary] = []
     /// The round-trip times, for `ping`.
     public var ping: PingReply?

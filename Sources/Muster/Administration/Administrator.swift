@@ -61,6 +61,8 @@ struct Administrator {
       if request.isDryRun { reply.channels = [try summary(of: try stored(request), node)] }
     case .invite: reply.invite = try invite(request, &node, at: now)
     case .verify: reply.code = try verify(request, node)
+    case .rename: reply.channels = [try rename(request, node)]
+    case .forget: reply.channels = [try forget(request, node)]
     case .ping, .diagnose:
       throw MusterError("only a running node knows that", hint: "start one with muster join")
     }
@@ -73,15 +75,7 @@ struct Administrator {
     _ request: Administration.Request, by identity: Identity
   ) throws(MusterError) -> Administration.ChannelSummary {
     let name = request.channel ?? ""
-    guard !name.isEmpty, DisplayText.sanitized(name, limit: Limits.channelNameBytes) == name else {
-      throw MusterError(
-        "that is no channel name",
-        hint: "use 1 to \(Limits.channelNameBytes) bytes of ordinary text", kind: .usage)
-    }
-    if let known = try store.channel(named: name), !known.keys.isEmpty {
-      throw MusterError(
-        "there is a channel \(name) already", hint: "choose another name, or another --data")
-    }
+    try checkNew(name)
     var entropy = Entropy.system
     let seconds = WallClock.milliseconds / 1000
     let genesis = SignedGenesis.sign(
@@ -96,6 +90,60 @@ struct Administrator {
     stored.keys = [EpochKey(number: 0, key: key)]
     try store.save(stored)
     return summary(of: stored, for: identity.id)
+  }
+
+  /// Throws if a channel cannot have this name, or another one that is remembered has it. Channels
+  /// whose key is their name do not count: the others are meant before them.
+  private func checkNew(_ name: String) throws(MusterError) {
+    guard !name.isEmpty, DisplayText.sanitized(name, limit: Limits.channelNameBytes) == name else {
+      throw MusterError(
+        "that is no channel name",
+        hint: "use 1 to \(Limits.channelNameBytes) bytes of ordinary text", kind: .usage)
+    }
+    let isTaken = try store.channels(named: name).contains { !$0.isPublic }
+    guard !isTaken else {
+      throw MusterError(
+        "there is a channel \(name) already", hint: "choose another name, or another --data")
+    }
+  }
+
+  /// Gives the requested channel another name on this machine.
+  private func rename(
+    _ request: Administration.Request, _ node: borrowing Node
+  ) throws(MusterError) -> Administration.ChannelSummary {
+    var stored = try unused(request, node)
+    let name = request.name ?? ""
+    guard !stored.isPublic else {
+      throw MusterError(
+        "the name of \(stored.name) is its key: under another name it is another channel",
+        hint: "rename the other channel, if there is one")
+    }
+    try checkNew(name)
+    try store.apply([.rename(stored.id, to: name)])
+    stored.name = name
+    return try summary(of: stored, node)
+  }
+
+  /// Deletes all that is stored of the requested channel.
+  private func forget(
+    _ request: Administration.Request, _ node: borrowing Node
+  ) throws(MusterError) -> Administration.ChannelSummary {
+    let stored = try unused(request, node)
+    let summary = try summary(of: stored, node)
+    try store.apply([.forgetChannel(stored.id)])
+    return summary
+  }
+
+  /// The requested channel; throws while the node is in it.
+  private func unused(
+    _ request: Administration.Request, _ node: borrowing Node
+  ) throws(MusterError) -> StoredChannel {
+    let stored = try stored(request)
+    guard !node.channelIDs.contains(stored.id) else {
+      throw MusterError(
+        "a node is in \(stored.name) now", hint: "leave it first, with leave-channel or by ending")
+    }
+    return stored
   }
 
   private func stored(
@@ -182,16 +230,18 @@ struct Administrator {
     _ request: Administration.Request, _ node: inout Node, at now: Instant
   ) throws(MusterError) -> String {
     let stored = try entered(request, &node, at: now)
-    guard stored.genesis != nil || request.uses == nil else {
+    let isLimited = request.uses != nil || request.roleExpiresAt != nil
+    guard stored.genesis != nil || !isLimited else {
       throw MusterError(
         "\(stored.name) is open: whoever has its invite has its key for good",
-        hint: "leave out --uses, or make a channel of your own with muster channel create",
-        kind: .usage)
+        hint: "leave out --uses and --role-expires, or make a channel of your own with muster "
+          + "channel create", kind: .usage)
     }
     do {
       let made = try node.makeInvite(
         role: request.role ?? .attendee, expiresAt: request.expiresAt ?? 0,
-        uses: request.uses ?? 1, peers: request.peers, rendezvous: request.rendezvous,
+        uses: request.uses ?? 1, roleExpiresAt: request.roleExpiresAt ?? 0, peers: request.peers,
+        rendezvous: request.rendezvous,
         in: stored.id, at: now)
       outputs += made.outputs
       return made.invite.url

@@ -6,7 +6,7 @@ import MusterWire
 extension Administration.Request {
   private enum CodingKeys: String, CodingKey {
     case verb = "do"
-    case channel, member, role, expiresAt, uses, peers, rendezvous
+    case channel, name, member, role, expiresAt, roleExpiresAt, uses, peers, rendezvous
     case callEndsWithInitiator, onlyPresentersSend, confirm
     case isDryRun = "dryRun"
   }
@@ -16,6 +16,7 @@ extension Administration.Request {
     self.init(verb)
     let fields = try decoder.container(keyedBy: CodingKeys.self)
     channel = try fields.decodeIfPresent(String.self, forKey: .channel)
+    name = try fields.decodeIfPresent(String.self, forKey: .name)
     member = try fields.decodeIfPresent(String.self, forKey: .member)
     if let name = try fields.decodeIfPresent(String.self, forKey: .role) {
       guard let role = Role(name: name), role != .none else {
@@ -26,6 +27,7 @@ extension Administration.Request {
       self.role = role
     }
     expiresAt = try fields.decodeIfPresent(UInt64.self, forKey: .expiresAt)
+    roleExpiresAt = try fields.decodeIfPresent(UInt64.self, forKey: .roleExpiresAt)
     uses = try fields.decodeIfPresent(UInt32.self, forKey: .uses)
     peers = try fields.decodeIfPresent([String].self, forKey: .peers) ?? []
     rendezvous = try fields.decodeIfPresent([String].self, forKey: .rendezvous) ?? []
@@ -42,9 +44,11 @@ extension Administration.Request {
     var fields = encoder.container(keyedBy: CodingKeys.self)
     try fields.encode(verb, forKey: .verb)
     try fields.encodeIfPresent(channel, forKey: .channel)
+    try fields.encodeIfPresent(name, forKey: .name)
     try fields.encodeIfPresent(member, forKey: .member)
     try fields.encodeIfPresent(role?.name, forKey: .role)
     try fields.encodeIfPresent(expiresAt, forKey: .expiresAt)
+    try fields.encodeIfPresent(roleExpiresAt, forKey: .roleExpiresAt)
     try fields.encodeIfPresent(uses, forKey: .uses)
     if !peers.isEmpty { try fields.encode(peers, forKey: .peers) }
     if !rendezvous.isEmpty { try fields.encode(rendezvous, forKey: .rendezvous) }

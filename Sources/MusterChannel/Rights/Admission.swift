@@ -34,7 +34,7 @@ extension Rights {
   /// determines their order.
   private func isUndecided(_ held: MemberGrants) -> Bool {
     guard held.inviteRefusal == .inviteUsedUp, let invite = held.invite?.grant,
-      invite.terms.map({ $0.epoch >= currentEpoch }) ?? false
+      invite.terms.map({ $0.epoch >= inviteEpoch }) ?? false
     else { return false }
     return uses[invite.subject]?.published == nil
   }
@@ -96,7 +96,7 @@ extension Rights {
         return .refused(.inviteUsedUp)
       }
     }
-    return held.decision(epoch: currentEpoch, at: wallSeconds, isGranter: isGranter)
+    return held.decision(epoch: inviteEpoch, at: wallSeconds, isGranter: isGranter)
   }
 
   /// What a redemption gives the key that shows it; nil if it is not valid as far as this document

@@ -55,14 +55,20 @@ struct MemberGrants: Sendable {
       return .refused(removal == nil ? .inviteOutdated : .removed)
     }
     if let inviteRefusal { return .refused(inviteRefusal) }
-    var decision = Self.decision(of: grant, at: wallSeconds)
+    // Until an owner confirms it, the role ends with the invite, too.
+    var limited = grant
+    let ends = [grant.expiresAt, terms.roleExpiresAt].filter { $0 != 0 }
+    limited.expiresAt = ends.min() ?? 0
+    var decision = Self.decision(of: limited, at: wallSeconds)
     decision.viaInvite = true
     return decision
   }
 
   private static func decision(of grant: Grant, at wallSeconds: UInt64) -> RoleDecision {
     if grant.role == .none { return .refused(.removed) }
-    if grant.expiresAt != 0, grant.expiresAt <= wallSeconds { return .refused(.expired) }
+    if grant.expiresAt != 0, grant.expiresAt <= wallSeconds {
+      return RoleDecision(role: .none, expiresAt: grant.expiresAt, refusal: .expired)
+    }
     return RoleDecision(role: grant.role, expiresAt: grant.expiresAt)
   }
 }
@@ -70,7 +76,7 @@ struct MemberGrants: Sendable {
 /// The role of one key at one time, with the reason for a refusal.
 struct RoleDecision: Sendable {
   var role: Role
-  /// The time at which the role ends, in seconds since 1970; 0 for never.
+  /// The time at which the role ends, or has ended by itself, in seconds since 1970; 0 for never.
   var expiresAt: UInt64 = 0
   var viaInvite = false
   /// The reason for the refusal; nil for a member.

@@ -11,8 +11,8 @@ import MusterWire
 /// Of the direct grants for a member, the newest holds, even after its expiry; a newer invite can
 /// raise the role but not lower it.
 ///
-/// A redeemed invite gives its role at once, so that people can meet without an owner, and for the
-/// channel key that it came with. The owner that made the invite confirms its uses by direct
+/// A redeemed invite gives its role at once, so that people can meet without an owner, until a key
+/// change removes somebody. The owner that made the invite confirms its uses by direct
 /// grants, as many as the invite permits (`confirmations`); these outlast the key. Lamport counters
 /// could not separate redemptions before a key change from later ones, since each author chooses
 /// the counters of its entries.
@@ -62,6 +62,12 @@ public struct Rights: Sendable {
   /// The epoch of the current channel key; 0 for the key at the channel's creation.
   public var currentEpoch: UInt32 { chain.last?.change.number ?? 0 }
 
+  /// The epoch from which on invites count: that of the newest key change that removed anyone. Key
+  /// changes for other reasons leave invites valid, and the roles of those who came by them.
+  var inviteEpoch: UInt32 {
+    chain.last { !$0.change.removed.isEmpty }?.change.number ?? 0
+  }
+
   /// The role of a member at a time in seconds since 1970; `none` for a node without a role.
   public func role(of member: NodeID, at wallSeconds: UInt64) -> Role {
     decision(of: member, at: wallSeconds).role
@@ -98,6 +104,16 @@ public struct Rights: Sendable {
     guard let held = memberGrants[member] else { return 0 }
     let all = held.direct + (held.invite.map { [$0] } ?? [])
     return all.map(\.entry.entry.lamport).max() ?? 0
+  }
+
+  /// The time at which the role of `member` ends, in seconds since 1970; nil if it has no role or
+  /// the role does not end. `isProvisional`: an owner may yet confirm it for longer.
+  func end(
+    of member: NodeID, at wallSeconds: UInt64
+  ) -> (at: UInt64, isProvisional: Bool)? {
+    let decision = decision(of: member, at: wallSeconds)
+    guard decision.role > .none, decision.expiresAt != 0 else { return nil }
+    return (decision.expiresAt, decision.viaInvite)
   }
 
   /// The time at which the next role expires, in seconds since 1970; nil if no role expires.
@@ -161,7 +177,7 @@ public struct Rights: Sendable {
       guard let signed = use.published ?? use.pending.first.flatMap({ memberGrants[$0]?.invite }),
         let terms = signed.grant.terms
       else { return nil }
-      let isCurrent = terms.epoch >= currentEpoch && !use.isRevoked
+      let isCurrent = terms.epoch >= inviteEpoch && !use.isRevoked
       let isExpired = signed.grant.expiresAt != 0 && signed.grant.expiresAt <= wallSeconds
       let isLeft = terms.uses == 0 || use.confirmed.count + use.pending.count < Int(terms.uses)
       return InviteStatus(
@@ -178,6 +194,27 @@ public struct Rights: Sendable {
     guard let use = uses[key] else { return Grant(subject: key, role: .none, form: form(of: key)) }
     let terms = use.published?.grant.terms ?? Grant.Terms(epoch: currentEpoch, uses: 1)
     return Grant(subject: key, role: .none, form: .bearer(terms))
+  }
+
+  /// The members whose roles have expired since the channel's key was last changed because of that,
+  /// sorted by id. A role by an invite that no owner has confirmed is not among them: whoever holds
+  /// such an invite has the key, whether it was used or not.
+  public func lapses(at wallSeconds: UInt64) -> [NodeID] {
+    memberGrants.keys.filter { member in
+      let decision = grantedRole(of: member, at: wallSeconds)
+      return decision.refusal == .expired && !decision.viaInvite
+        && decision.expiresAt > Grant.longExpired
+    }
+  }
+
+  /// The grants that record that the key was changed after the roles of these members had expired:
+  /// the same roles, so that what the members have written stays, but long expired.
+  func records(of lapses: [NodeID]) -> [Grant] {
+    lapses.compactMap { member in
+      guard let newest = memberGrants[member]?.direct.first?.grant else { return nil }
+      return Grant(
+        subject: member, role: newest.role, expiresAt: Grant.longExpired, form: newest.form)
+    }
   }
 
   /// The form of a new grant for a member: one that came by an invite shares the limits of all who
@@ -230,10 +267,10 @@ public struct Rights: Sendable {
     guard let owner else { return RoleDecision(role: .presenter) }
     if member == owner { return RoleDecision(role: .owner) }
     guard let held = memberGrants[member] else { return .refused(.noGrant) }
-    let byOwner = held.decision(epoch: currentEpoch, at: wallSeconds) { $0 == owner }
+    let byOwner = held.decision(epoch: inviteEpoch, at: wallSeconds) { $0 == owner }
     // Only the channel's owner can revoke another member's owner role.
     if byOwner.role == .owner { return byOwner }
-    return held.decision(epoch: currentEpoch, at: wallSeconds) {
+    return held.decision(epoch: inviteEpoch, at: wallSeconds) {
       $0 == owner || isOwner($0, at: wallSeconds)
     }
   }
@@ -241,7 +278,7 @@ public struct Rights: Sendable {
   /// Whether `member` has the owner role at this time, by a grant of the channel's owner.
   func isOwner(_ member: NodeID, at wallSeconds: UInt64) -> Bool {
     guard !quarantined.contains(member), let held = memberGrants[member] else { return false }
-    return held.decision(epoch: currentEpoch, at: wallSeconds) { $0 == owner }.role == .owner
+    return held.decision(epoch: inviteEpoch, at: wallSeconds) { $0 == owner }.role == .owner
   }
 }
 

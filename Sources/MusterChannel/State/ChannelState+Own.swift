@@ -144,7 +144,8 @@ extension ChannelState {
 
   /// Starts the owner's next key epoch: the removed members lose their roles and do not learn the
   /// key; the one-time key of an invite stands for all who came by it. This is one commit: after a
-  /// removal without its key change, the removed members could still read the channel.
+  /// removal without its key change, the removed members could still read the channel. Members
+  /// whose roles have expired do not learn the key, either.
   public mutating func changeKey(
     to keyID: KeyID, removing removed: [NodeID], at now: Instant
   ) -> [Output] {
@@ -153,13 +154,17 @@ extension ChannelState {
     let confirmed = unconfirmedUses.filter { grant in
       !removed.contains(grant.subject) && !removed.contains { $0 == grant.invite }
     }
+    // If nobody is removed, their roles do not depend on the grants.
     let kept =
-      confirmed.map(\.subject) + rights.confirmedMembers(removing: removed, at: wallSeconds)
+      removed.isEmpty
+      ? []
+      : confirmed.map(\.subject) + rights.confirmedMembers(removing: removed, at: wallSeconds)
     let change = EpochChange(
       number: rights.currentEpoch &+ 1, keyID: keyID, previous: last?.id ?? .zero,
       removed: Array(removed.prefix(EpochChange.removedLimit)),
       kept: kept.prefix(EpochChange.keptLimit).map(\.key.prefix))
-    let taken = removed.map { rights.removal(of: $0) }
+    let lapsed = rights.lapses(at: wallSeconds).filter { !removed.contains($0) }
+    let taken = removed.map { rights.removal(of: $0) } + rights.records(of: lapsed)
     return commit(at: now) { state, out in
       let bodies = (taken + confirmed).map { EntryBody.grant($0) } + [.epoch(change)]
       state.signAndCommit(bodies, as: .key, &out)
@@ -167,15 +172,17 @@ extension ChannelState {
   }
 
   /// A bearer grant for an invite that `uses` keys (0: any number) can redeem until `expiresAt`,
-  /// with the outputs that write and broadcast it.
+  /// for roles that end at `roleExpiresAt` (0: never), with the outputs that write and broadcast
+  /// it.
   ///
   /// It is signed twice. The first entry is for the invite. The second enters the document, so that
   /// later grants get higher Lamport counters in every process of the owner, and so that members
   /// know something of the invite that its holders do not (`InviteUse.sortPending`).
   public mutating func bearerGrant(
-    _ role: Role, for subject: NodeID, expiresAt: UInt64, uses: UInt32, at now: Instant
+    _ role: Role, for subject: NodeID, expiresAt: UInt64, uses: UInt32, roleExpiresAt: UInt64 = 0,
+    at now: Instant
   ) -> (grant: SignedEntry, outputs: [Output]) {
-    let terms = Grant.Terms(epoch: currentEpoch, uses: uses)
+    let terms = Grant.Terms(epoch: currentEpoch, uses: uses, roleExpiresAt: roleExpiresAt)
     let body = EntryBody.grant(
       Grant(subject: subject, role: role, expiresAt: expiresAt, form: .bearer(terms)))
     let grant = sign(body)
@@ -212,6 +219,35 @@ extension ChannelState {
     guard !isWaitingForDisk else { return }
     signAndCommit(unconfirmedUses.map { .grant($0) }, as: .role, &out)
   }
+
+  /// Schedules the change of the key that the owner makes because roles have expired.
+  mutating func noteLapses(at now: Instant) {
+    guard identity.id == owner, !rights.lapses(at: wallSeconds).isEmpty else {
+      keyChangeDueAt = nil
+      return
+    }
+    let earliest = keyChangeTriedAt.map { $0 + Self.lapseInterval }
+    keyChangeDueAt = keyChangeDueAt ?? max(now + Self.lapseDelay, earliest ?? now)
+  }
+
+  /// Notes that the host changes the key because roles have expired, or cannot change it now.
+  ///
+  /// A member that was away for more than `Limits.formerKeys` changes needs a new invite: so roles
+  /// that expire soon after others wait.
+  public mutating func triesKeyChange(at now: Instant) {
+    keyChangeTriedAt = now
+    if keyChangeDueAt != nil { keyChangeDueAt = now + Self.lapseInterval }
+  }
+
+  /// Notes that the host cannot change the key yet, since the disk is busy.
+  public mutating func delayKeyChange(at now: Instant) {
+    if keyChangeDueAt != nil { keyChangeDueAt = now + Self.lapseDelay }
+  }
+
+  /// The delay of a key change after roles have expired, of which there may be several at once.
+  static let lapseDelay = Duration.milliseconds(500)
+  /// The least time between two key changes because of expired roles.
+  static let lapseInterval = Duration.seconds(3600)
 
   /// The delay of a confirmation: an owner that has been away should hear of all who came by an
   /// invite before it settles who stays.

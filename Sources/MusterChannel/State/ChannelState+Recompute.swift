@@ -68,9 +68,33 @@ extension ChannelState {
     let held = awaitingGrant
     awaitingGrant = []
     show(held, &out)
-    expiryAt = rights.nextExpiry(after: wallSeconds).map { boot(atWallSecond: $0) }
+    let next = [rights.nextExpiry(after: wallSeconds), announceEnd(&out)].compactMap { $0 }
+    expiryAt = next.min().map { boot(atWallSecond: $0) }
     noteUses(at: now)
+    noteLapses(at: now)
   }
+
+  /// Announces that this node's role ends soon, which costs it the call; returns the time of the
+  /// next announcement, in seconds since 1970.
+  private mutating func announceEnd(_ out: inout [Output]) -> UInt64? {
+    guard let end = rights.end(of: identity.id, at: wallSeconds) else {
+      announcedEnd = nil
+      return nil
+    }
+    let left = end.at - wallSeconds
+    if let lead = Self.endLeads.last(where: { left <= $0 }) {
+      let isKnown = announcedEnd.map { $0.at == end.at && $0.lead <= lead } ?? false
+      announcedEnd = (end.at, lead)
+      if !isKnown {
+        out.append(.event(.ownRoleEnds(seconds: left, isProvisional: end.isProvisional)))
+      }
+    }
+    return Self.endLeads.first { $0 < left }.map { end.at - $0 }
+  }
+
+  /// The times before the end of its role at which a member hears of it, in seconds: one to ask for
+  /// more, and one to say goodbye.
+  private static let endLeads: [UInt64] = [300, 30]
 
   /// Removes the entries whose authors have lost the right to them from the document.
   private mutating func settle(_ out: inout [Output]) {
@@ -177,7 +201,7 @@ extension ChannelState {
   }
 
   /// Whether this node, to its knowledge, has lost its membership.
-  private var isShutOut: Bool {
+  public var isShutOut: Bool {
     switch refusal(of: identity.id) {
     case .removed, .expired, .equivocated, .inviteUsedUp: true
     case .noGrant, .inviteOutdated, .unknown, nil: false

@@ -91,8 +91,15 @@ public struct ChannelState: Sendable {
   var reportDueAt: Instant?
   /// The time at which this node confirms the uses of its invites; nil if all are confirmed.
   var confirmationDueAt: Instant?
+  /// The time at which the host of the channel's owner changes the key, because roles have expired
+  /// whose holders know it; nil if there are none. It is not among the deadlines of `tick`.
+  public internal(set) var keyChangeDueAt: Instant?
+  /// The time of the last such change of this process.
+  var keyChangeTriedAt: Instant?
   /// This node's role at the last recomputation.
   var ownRole: Role
+  /// The end of this node's role that was last announced, and how many seconds before it.
+  var announcedEnd: (at: UInt64, lead: UInt64)?
   /// The neighbour report that this node published last.
   var ownReport: SignedEntry?
   var sequence: UInt64

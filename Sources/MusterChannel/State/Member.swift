@@ -115,6 +115,9 @@ public enum ChannelEvent: Equatable, Sendable {
   case notKept(CommitSubject)
   /// The role of this node has changed.
   case ownRoleChanged(Role)
+  /// The role of this node will end soon. `isProvisional`: it came by an invite that no owner has
+  /// confirmed yet, and ends with the invite.
+  case ownRoleEnds(seconds: UInt64, isProvisional: Bool)
 }
 
 /// Why a call has ended for this node.

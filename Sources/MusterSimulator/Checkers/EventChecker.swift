@@ -45,7 +45,9 @@ public struct EventChecker: Sendable {
     case .dominantSpeaker(let new):
       if new == speaker { return "the same member becomes the speaker twice" }
       speaker = new
-    case .callRefused, .firstFrame, .layer, .peerRefused, .pong: break
+    case .callRefused, .rolesExpired, .keyChangeRefused, .mediaHeld, .firstFrame, .layer,
+      .peerRefused, .pong:
+      break
     }
     return nil
   }
@@ -63,7 +65,7 @@ public struct EventChecker: Sendable {
     case .memberLeft(let member, _):
       if members[member.id] == nil { return "\(member.name) leaves twice" }
       members[member.id] = nil
-    case .ownRoleChanged, .commitFailed, .notKept: break
+    case .ownRoleChanged, .ownRoleEnds, .commitFailed, .notKept: break
     case .keyChanged(let number):
       if number <= epoch { return "key \(number) comes after key \(epoch)" }
       epoch = number

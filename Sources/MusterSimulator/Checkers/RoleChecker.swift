@@ -43,8 +43,8 @@ public struct RoleChecker: Sendable {
   private var ambiguous: [NodeID] = []
   /// The number of key changes by the owner so far.
   public private(set) var epoch: UInt32 = 0
-  /// The members excluded by key changes; the change to epoch i + 1 excluded element i.
-  public private(set) var removed: [NodeID] = []
+  /// The members excluded by key changes, and the epochs that these began.
+  public private(set) var removed: [(member: NodeID, epoch: UInt32)] = []
 
   /// `owner` is nil in open channels, where every member is a presenter.
   public init(owner: NodeID?, settings: ChannelSettings) {
@@ -63,8 +63,8 @@ public struct RoleChecker: Sendable {
     add(Statement(role: role, expiresAt: expiresAt, order: order, invitedIn: nil), to: member)
   }
 
-  /// Records that a member joins with an invite, which is valid only while `epoch` is current;
-  /// `expiresAt` is in seconds since 1970, 0 for never.
+  /// Records that a member joins with an invite of `epoch`, which is valid until a later one
+  /// excludes somebody; `expiresAt` is in seconds since 1970, 0 for never.
   public mutating func invited(
     _ member: NodeID, as role: Role, expiresAt: UInt64, epoch: UInt32, order: Order
   ) {
@@ -74,10 +74,10 @@ public struct RoleChecker: Sendable {
     add(Statement(role: role, expiresAt: expiresAt, order: order, invitedIn: epoch), to: member)
   }
 
-  /// Records that the owner changes the key to exclude `member`.
-  public mutating func changedKey(removing member: NodeID) {
+  /// Records that the owner changes the key, and excludes `members`.
+  public mutating func changedKey(removing members: [NodeID]) {
     epoch += 1
-    removed.append(member)
+    removed += members.map { ($0, epoch) }
   }
 
   /// Voids the direct grants to these members that precede the key change at `order`.
@@ -104,7 +104,8 @@ public struct RoleChecker: Sendable {
     let removal = removals[member]
     let direct = all.filter { $0.invitedIn == nil && removal ?? $0.order <= $0.order }
       .max { $0.order < $1.order }
-    let invite = all.filter { $0.invitedIn ?? 0 >= epoch && $0.invitedIn != nil }
+    let least = removed.last?.epoch ?? 0
+    let invite = all.filter { $0.invitedIn ?? 0 >= least && $0.invitedIn != nil }
       .max { $0.order < $1.order }
     func role(_ statement: Statement?) -> Role {
       guard let statement, statement.expiresAt == 0 || wallSeconds < statement.expiresAt else {

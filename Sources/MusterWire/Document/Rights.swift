@@ -99,6 +99,10 @@ public struct Grant: Equatable, Sendable {
     if case .byInvite(let invite) = form { invite } else { nil }
   }
 
+  /// The expiry, in 1970, of a role that expired before the channel's key was last changed: its
+  /// holder does not know the key.
+  public static let longExpired: UInt64 = 1
+
   private static let bearerFlag: UInt8 = 1
   private static let inviteFlag: UInt8 = 2
 

@@ -108,6 +108,11 @@ class CreatedRights:
             chain.append(following[0])
             previous = following[0].id
 
+    def _invite_epoch(self, document):
+        """The epoch from which on invites count: the newest that removed anyone."""
+        removing = [one.body.number for one in self.epochs(document) if one.body.removed]
+        return max(removing, default=0)
+
     def takes(self, document, entry):
         """Whether the document admits an entry, by its author and kind. A redemption that gives
         nothing goes again when the document settles.
@@ -177,12 +182,15 @@ class CreatedRights:
         return max(direct, key=lambda one: one.order, default=None)
 
     def _redeemed(self, document, member, direct, removed_by, now):
-        """The role from a redemption; it is valid until an epoch newer than its grant's begins."""
+        """The role from a redemption; it is valid until an epoch newer than its grant's removes."""
         redemption = document.latest(Redemption, member)
         if redemption is None or not self._is_good(document, redemption):
             return Role.NONE
         grant = redemption.body.grant.body
-        if not _is_valid(grant, now) or grant.epoch < len(self.epochs(document)):
+        if not _is_valid(grant, now) or grant.epoch < self._invite_epoch(document):
+            return Role.NONE
+        _, role_expires_at = grant.terms
+        if role_expires_at and role_expires_at <= (time.time() if now is None else now):
             return Role.NONE
         if removed_by and redemption.order < max(removed_by):
             return Role.NONE
@@ -222,7 +230,7 @@ class CreatedRights:
         """Whether the grant is missing that determines who comes by the invite."""
         grant = redemption.body.grant
         return (self._is_good(document, redemption)
-                and grant.body.epoch >= len(self.epochs(document))
+                and grant.body.epoch >= self._invite_epoch(document)
                 and self._published(document, grant.body.subject) is None
                 and not any(grant.body.subject in one.body.removed
                             for one in self.epochs(document)))

@@ -1,0 +1,30 @@
+import MusterBase
+
+/// Warnings about secrets that do not keep others out.
+extension MusterError {
+  /// The least length of a passphrase, and the least number of different characters in it, that is
+  /// taken without a warning. Somebody who has recorded an announcement can try passphrases
+  /// unnoticed, at some tenths of a second each on one core (`ChannelKey.fromPassphrase`).
+  private static let leastPassphrase = (length: 10, different: 6)
+
+  /// Creates the warning about a passphrase that can be guessed; nil for any other.
+  public init?(weakPassphrase passphrase: String, channel: String) {
+    let least = Self.leastPassphrase
+    guard passphrase.count < least.length || Set(passphrase).count < least.different else {
+      return nil
+    }
+    self.init(
+      "the passphrase of \(channel) is easily guessed by anyone who has heard this node",
+      hint: "agree on four or more random words, or use muster channel create")
+  }
+
+  /// Creates the warning about a key file that others can read, by its permission bits; nil if only
+  /// its owner can read it.
+  public init?(keyFile path: String, mode: UInt32) {
+    guard mode & 0o044 != 0 else { return nil }
+    let shown = DisplayText.sanitized(path, limit: 256)
+    self.init(
+      "others on this machine may read the key file \(shown)",
+      hint: "chmod 600 it, and make a new key")
+  }
+}

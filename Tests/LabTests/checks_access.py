@@ -1,0 +1,205 @@
+"""Consent and clarity: what members learn of their roles, and which channel a name means."""
+
+import json
+import os
+import subprocess
+
+from check import check
+from checks_rights import LIMIT, QUIET, created, data, guest, invite, run
+from node import clean_environment
+
+
+def removals(node):
+    return [event for event in node.all("error") if "removed" in event["message"]]
+
+
+def removed_while_away(t, owner):
+    """The removal of a member that has left, and then comes back."""
+    member = guest(t, "member", invite(t, "presenter"), call=False)
+    owner.wait("member.joined", LIMIT, member=member.id)
+    member_id = member.id
+    member.send("quit")
+    owner.wait("member.left", LIMIT, member=member_id)
+    run(t, "channel", "revoke", t.channel, member_id, "--data", data(t, "owner"))
+    return member_id
+
+
+@check()
+def a_removed_member_learns_it_once_in_each_run(t):
+    created(t)
+    owner = t.node("owner", call=False, **QUIET)
+    owner.ready()
+    removed_while_away(t, owner)
+    again = t.node("member", call=False, **QUIET)
+    again.wait("error", LIMIT)
+    # Refusals last for 20 s, so two more attempts to connect follow.
+    t.pause(45)
+    t.expect(len(removals(again)) == 1, again.all("error"))
+    again.send("quit")
+    again.ended(LIMIT)
+    owner.send("quit")
+    owner.ended(LIMIT)
+    # Nobody is there to tell it.
+    alone = t.node("member", call=False, **QUIET)
+    reported = alone.wait("error", LIMIT)
+    t.expect("removed" in reported["message"], reported)
+    t.pause(2)
+    t.expect(len(removals(alone)) == 1, alone.all("error"))
+
+
+@check(gate=True)
+def a_new_invite_brings_a_removed_member_back_without_a_complaint(t):
+    created(t)
+    owner = t.node("owner", call=False, **QUIET)
+    owner.ready()
+    member_id = removed_while_away(t, owner)
+    # With and without having heard of the removal.
+    for hears in (False, True):
+        if hears:
+            run(t, "channel", "revoke", t.channel, member_id, "--data", data(t, "owner"))
+            told = t.node("member", call=False, **QUIET)
+            told.wait("error", LIMIT)
+            told.send("quit")
+            told.ended(LIMIT)
+        url = invite(t, "presenter")
+        back = guest(t, "member", url, call=False)
+        owner.wait("member.joined", LIMIT, back.started_at, member=member_id)
+        back.wait("member.joined", LIMIT, member=owner.id)
+        t.pause(5)
+        t.expect(not back.all("error"), back.all("error"))
+        back.send("quit")
+        back.ended(LIMIT)
+        owner.wait("member.left", LIMIT, back.started_at, member=member_id)
+
+
+@check(gate=True)
+def an_expired_invite_opens_nothing(t):
+    created(t)
+    url = invite(t, "presenter", "owner", "--expires", "2s")
+    owner = t.node("owner", video="none", audio="none", passphrase=False)
+    owner.wait("call.state", LIMIT, state="connected")
+    owner.send("say", text="among ourselves")
+    owner.wait("message", LIMIT, text="among ourselves")
+    t.pause(3)
+    for name in ("one", "other"):
+        late = guest(t, name, url, call=False)
+        reported = late.wait("error", LIMIT)
+        t.expect("expired" in reported["message"], reported)
+        t.pause(1)
+        for kind in ("message", "member.joined", "call.started"):
+            t.expect(not late.all(kind), f"{name} gets {late.all(kind)}")
+
+
+@check(gate=True)
+def a_name_without_a_secret_is_the_remembered_channel(t):
+    secret = {"video": "none", "audio": "none", "call": False}
+    here = t.node("here", **secret)
+    other = t.node("other", **secret)
+    here.wait("member.joined", LIMIT, member=other.id)
+    other.send("leave-channel")
+    here.wait("member.left", LIMIT, member=other.id)
+    other.send("join-channel", channel=t.channel)
+    here.wait("member.joined", LIMIT, member=other.id, since=here.wait("member.left")["at"])
+    t.expect(not [one for one in other.all("warning") if "passphrase" in one["message"]],
+             other.all("warning"))
+    # A name that is not remembered says that anyone may join.
+    sent = other.send("join-channel", channel=t.channel + "-public")
+    other.wait("warning", LIMIT, sent, where=lambda event: "passphrase" in event["message"])
+
+
+@check(gate=True)
+def a_promotion_turns_nothing_on(t):
+    created(t)
+    picture = {"video": "test:320x180@10", "audio": "tone", "passphrase": False}
+    url = invite(t, "consumer")
+    owner = t.node("owner", **picture)
+    member = guest(t, "member", url, **picture)
+    owner.wait("call.joined", LIMIT, member=member.id)
+    member.first_frame(owner)
+    sent = owner.send("say", text="marks the time")
+    run(t, "channel", "grant", t.channel, member.id, "attendee", "--data", data(t, "owner"))
+    seen = owner.wait("member.updated", LIMIT, sent, member=member.id, role="attendee")
+    warned = member.wait("warning", LIMIT, sent, where=lambda one: "stay off" in one["message"])
+    t.expect("microphone" in warned["message"] and "camera" in warned["message"], warned)
+    owner.wait("member.updated", LIMIT, sent, member=member.id, audioMuted=True, videoMuted=True)
+    t.pause(3)
+    t.expect(not owner.all("media.first-frame", member=member.id), "it sends unasked")
+    member.send("unmute", media="video")
+    member.send("unmute", media="audio")
+    owner.first_frame(member, LIMIT)
+    owner.wait("member.updated", LIMIT, seen["at"], member=member.id, audioMuted=False)
+
+
+@check(gate=True)
+def the_end_of_a_role_is_announced_and_not_that_of_its_invite(t):
+    created(t)
+    url = invite(t, "presenter", "owner", "--expires", "4s", "--role-expires", "12s")
+    owner = t.node("owner", video="none", audio="none", passphrase=False)
+    owner.wait("call.state", LIMIT, state="connected")
+    member = guest(t, "member", url)
+    joined = owner.wait("call.joined", LIMIT, member=member.id)
+    warned = member.wait("warning", LIMIT, where=lambda one: " ends in " in one["message"])
+    t.expect(warned["at"] - joined["at"] < 3, "announced late")
+    # The role outlasts the invite.
+    t.pause(5)
+    t.expect(not owner.all("member.left") and not owner.all("call.left"), "it went too early")
+    owner.wait("call.left", LIMIT, member=member.id)
+    reported = member.wait("error", LIMIT)
+    t.expect("expired" in reported["message"], reported)
+    # The owner says that the key changed, since the member could still find the others.
+    owner.wait("warning", LIMIT, where=lambda one: "key" in one["message"])
+
+
+@check(gate=True)
+def channels_of_one_name_are_told_apart(t):
+    created(t, "here")
+    created(t, "elsewhere")
+    url = invite(t, "attendee", "elsewhere")
+    visit = guest(t, "here", url, call=False)
+    visit.ready()
+    visit.send("quit")
+    visit.ended(LIMIT)
+    own, theirs = sorted((one["isOwner"], one["id"]) for one in listed(t))[::-1]
+    refused = run(t, "channel", "show", t.channel, "--data", data(t, "here"), code=2)
+    t.expect(own[1][:16] in refused and theirs[1][:16] in refused, refused)
+    run(t, "invite", own[1][:16], "--data", data(t, "here"))
+    run(t, "channel", "rename", theirs[1], "theirs", "--data", data(t, "here"))
+    t.expect(sorted(one["name"] for one in listed(t)) == sorted([t.channel, "theirs"]), listed(t))
+    node = t.node("here", call=False, **QUIET)
+    t.expect(node.ready()["channels"] == [t.channel], node.ready())
+    sent = node.send("join-channel", channel="theirs")
+    t.expect("in use" not in run(t, "channel", "list", "--data", data(t, "here")), "the list")
+    refused = run(t, "channel", "forget", "theirs", "--data", data(t, "here"), code=1)
+    t.expect("leave" in refused, refused)
+    node.send("leave-channel", channel="theirs")
+    t.until(lambda: "forgotten" in attempt(t, "channel", "forget", "theirs"), "it is forgotten")
+    t.expect([one["id"] for one in listed(t)] == [own[1]] and not node.all("error", sent),
+             listed(t))
+
+
+def attempt(t, *arguments):
+    done = subprocess.run([t.muster, *arguments, "--data", data(t, "here")], capture_output=True,
+                          text=True, timeout=60, env=clean_environment(t.folder),
+                          stdin=subprocess.DEVNULL)
+    return done.stdout
+
+
+def listed(t):
+    return json.loads(run(t, "channel", "list", "--json", "--data", data(t, "here")))["channels"]
+
+
+@check(gate=True)
+def secrets_that_keep_nobody_out_bring_a_warning(t):
+    path = os.path.join(t.folder, "key")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("0123456789abcdef" * 4)
+    os.chmod(path, 0o644)
+    node = t.node("file", "--key-file", path, call=False, **QUIET)
+    warned = node.wait("warning", LIMIT, where=lambda one: "key file" in one["message"])
+    t.expect(path in warned["message"] and "chmod" in warned["hint"], warned)
+    os.chmod(path, 0o600)
+    again = t.node("private", "--key-file", path, call=False, **QUIET)
+    weak = t.node("weak", "--passphrase", "abc", call=False, **QUIET)
+    weak.wait("warning", LIMIT, where=lambda one: "guessed" in one["message"])
+    again.ready()
+    t.expect(not [one for one in again.all("warning") if "key file" in one["message"]], "private")

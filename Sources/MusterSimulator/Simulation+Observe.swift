@@ -11,6 +11,7 @@ extension Simulation {
     if case .linkUp = event { totals.linksMade += 1 }
     note(label, text(of: event))
     if let fault = nodes[index].events.saw(event) { violated("events", "\(label): \(fault)") }
+    if case .mediaHeld = event { turnOnSoon(index) }
     guard case .channel(let event) = event else { return }
     switch event {
     case .message: break  // Collected by `perform`, then checked after the write.

@@ -22,6 +22,7 @@ extension Simulation {
     case .audio(let index, let run, let packetsLeft, let level):
       takeAudio(index, run: run, packetsLeft: packetsLeft, level: level)
     case .found(let index, let run): endIsolation(of: index, run: run)
+    case .unmute(let index, let run): turnOn(index, run: run)
     case .check: check()
     case .healAll: healAll()
     }
@@ -127,6 +128,21 @@ extension Simulation {
       note(nodes[index].label, isMuted ? "mutes video" : "unmutes video")
       input(index) { $0.setMuted(video: isMuted, at: $1) }
     }
+  }
+
+  /// Lets the user of a host turn on soon what a change of its role has left off.
+  mutating func turnOnSoon(_ index: Int) {
+    schedule(.unmute(index, run: nodes[index].run), in: Self.unmuteDelay)
+  }
+
+  private static let unmuteDelay = Duration.milliseconds(500)
+
+  private mutating func turnOn(_ index: Int, run: Int) {
+    guard nodes[index].run == run, nodes[index].process != nil else { return }
+    let (audio, video) = (nodes[index].isAudioMuted, nodes[index].isVideoMuted)
+    input(index) { $0.setMuted(audio: audio, at: $1) }
+    input(index) { $0.setMuted(video: video, at: $1) }
+    input(index) { $0.setMuted(share: false, at: $1) }
   }
 
   // MARK: Calls and text

@@ -28,6 +28,7 @@ public struct Simulation: World {
     case frame(Int, run: Int)
     case audio(Int, run: Int, packetsLeft: Int, level: UInt8)
     case found(Int, run: Int)
+    case unmute(Int, run: Int)
     case check
     case healAll
   }

@@ -15,7 +15,7 @@ def _data(t, name):
     return os.path.join(t.folder, name + ".data")
 
 
-def _run(t, *arguments):
+def run(t, *arguments):
     """Runs a `muster` command on the owner's directory; returns its standard output."""
     done = subprocess.run(
         [t.muster, *arguments, "--data", _data(t, "owner")], capture_output=True, text=True,
@@ -27,8 +27,8 @@ def _run(t, *arguments):
 
 
 def _owner_and_python(t, role="attendee", **options):
-    _run(t, "channel", "create", t.channel)
-    invite = _run(t, "invite", t.channel, "--role", role, "--uses", "3").splitlines()[0].strip()
+    run(t, "channel", "create", t.channel)
+    invite = run(t, "invite", t.channel, "--role", role, "--uses", "3").splitlines()[0].strip()
     owner = t.start_muster(name="owner", passphrase=False)
     python = t.start_peer(invite=invite, knows=[owner], **options)
     joined = owner.wait("member.joined", member=python.id)
@@ -36,7 +36,7 @@ def _owner_and_python(t, role="attendee", **options):
     return owner, python, invite
 
 
-def _talk(one, other, text):
+def talk(one, other, text):
     """Sends a text from one to the other, and waits for it."""
     sent = one.send("say", text=text)
     other.wait("message", since=sent, text=text, **{"from": one.id})
@@ -47,8 +47,8 @@ def an_invite_is_redeemed(t):
     owner, python, _ = _owner_and_python(t)
     python.wait("role", role=ATTENDEE)
     python.wait("member.joined", member=owner.id)
-    _talk(owner, python, "welcome")
-    _talk(python, owner, "thank you")
+    talk(owner, python, "welcome")
+    talk(python, owner, "thank you")
 
 
 @check()
@@ -56,9 +56,9 @@ def a_grant_changes_what_python_may_do(t):
     """An attendee may not start a call; as a presenter it may."""
     owner, python, _ = _owner_and_python(t, call=True)
     python.wait("role", role=ATTENDEE)
-    _talk(python, owner, "may I?")
+    talk(python, owner, "may I?")
     t.expect(not owner.all("call.started"), "expected no call by an attendee, saw call.started")
-    _run(t, "channel", "grant", t.channel, python.id, "presenter")
+    run(t, "channel", "grant", t.channel, python.id, "presenter")
     python.wait("role", role=PRESENTER)
     owner.wait("member.updated", member=python.id, role="presenter")
     owner.wait("call.started", initiator=python.id)
@@ -72,7 +72,7 @@ def only_a_presenter_shares_a_screen(t):
     frames_received(owner, python, FRAMES)
     shared = latest(python, "media", member=owner.id)["out"]["screen"]["frames"]
     t.expect(shared == 0, f"expected no frame of an attendee's screen, saw {shared}")
-    _run(t, "channel", "grant", t.channel, python.id, "presenter")
+    run(t, "channel", "grant", t.channel, python.id, "presenter")
     frames_received(owner, python, FRAMES, "screen")
 
 
@@ -82,14 +82,14 @@ def an_epoch_brings_a_new_key(t):
     guest = t.start_muster("--invite", invite, name="guest", knows=[owner], passphrase=False)
     owner.wait("member.joined", member=guest.id)
     python.wait("member.joined", member=guest.id)
-    _run(t, "channel", "revoke", t.channel, guest.id)
+    run(t, "channel", "revoke", t.channel, guest.id)
     epoch = python.wait("epoch", number=1)
     python.wait("handshake", member=owner.id, key=epoch["key"])
     left = owner.wait("member.left", member=guest.id)
     t.expect(left["reason"] == "removed", f"expected the reason removed, saw {left['reason']}")
     python.wait("member.left", member=guest.id)
-    _talk(owner, python, "among ourselves")
-    _talk(python, owner, "so we are")
+    talk(owner, python, "among ourselves")
+    talk(python, owner, "so we are")
     role = latest(python, "role")["role"]
     t.expect(role == ATTENDEE, f"expected to stay an attendee, saw role {role}")
 
@@ -107,9 +107,9 @@ def a_member_that_was_away_gets_the_new_key_from_python(t):
     away.send("quit")
     away.ended(10)
     python.wait("member.left", member=away.id)
-    _run(t, "channel", "revoke", t.channel, removed.id)
+    run(t, "channel", "revoke", t.channel, removed.id)
     epoch = python.wait("epoch", number=1)
-    _talk(owner, python, "under the new key")
+    talk(owner, python, "under the new key")
     for one in (removed, owner):
         one.send("quit")
         one.ended(10)
@@ -121,7 +121,7 @@ def a_member_that_was_away_gets_the_new_key_from_python(t):
 @check()
 def a_removed_peer_is_refused(t):
     owner, python, _ = _owner_and_python(t)
-    _run(t, "channel", "revoke", t.channel, python.id)
+    run(t, "channel", "revoke", t.channel, python.id)
     left = owner.wait("member.left", member=python.id)
     t.expect(left["reason"] == "removed", f"expected the reason removed, saw {left['reason']}")
     refused = python.wait("refused", member=owner.id)

@@ -37,8 +37,8 @@ def latest(node, name, **fields):
 class InteropContext(Context):
     """Waits use the limit of `Node.wait`, which is generous enough for a busy machine."""
 
-    def __init__(self, muster, folder, footage):
-        super().__init__(muster, folder, footage)
+    def __init__(self, muster, folder, footage, is_long=False):
+        super().__init__(muster, folder, footage, is_long=is_long)
         self._peers = []
 
     def start_muster(self, *more, name="anna", knows=(), call=False, **options):

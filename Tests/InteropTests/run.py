@@ -16,6 +16,7 @@ sys.path.append(os.path.join(HERE, os.pardir, "LabTests"))
 import checks_call  # noqa: E402, F401
 import checks_created  # noqa: E402, F401
 import checks_gossip  # noqa: E402, F401
+import checks_guests  # noqa: E402, F401
 import checks_leave  # noqa: E402, F401
 import checks_link  # noqa: E402, F401
 import checks_media  # noqa: E402, F401
@@ -30,13 +31,15 @@ from footage import Footage  # noqa: E402
 def main():
     parser = argparse.ArgumentParser(description="Checks of muster with another implementation.")
     runner.add_options(parser)
+    parser.add_argument("--long", action="store_true", help="ten times the hostile entries")
     return runner.main("interop", parser, prepare)
 
 
-def prepare(muster, folder, _options):
+def prepare(muster, folder, options):
     footage = Footage(os.path.join(folder, "footage"))
     lacking = {"ffmpeg": None if shutil.which("ffmpeg") else "no ffmpeg"}
-    return lacking, lambda place: InteropContext(muster, place, footage)
+    return lacking, lambda place: InteropContext(
+        muster, place, footage, is_long=options.long)
 
 
 if __name__ == "__main__":

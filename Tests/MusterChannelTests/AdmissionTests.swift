@@ -51,6 +51,19 @@ struct AdmissionTests {
     #expect(entries.allSatisfy { !club.rights.admits($0.entry) })
   }
 
+  /// Members that have forgotten them, and been restarted since, would show its messages again.
+  @Test func theMessagesOfARemovedMemberDoNotComeBackWithIt() {
+    var club = Club()
+    var member = club.pen(1)
+    club.add(club.owner.grant(.presenter, to: member.id, lamport: 1))
+    let before = member.sign(Entries.message("before"), lamport: 10)
+    club.add(before, club.owner.epoch(1, removing: [member.id], lamport: 10))
+    club.add(club.owner.grant(.consumer, to: member.id, lamport: 11))
+    #expect(club.role(member) == .consumer)
+    #expect(club.settle() == 1 && !club.rights.admits(before.entry))
+    #expect(club.rights.admits(member.sign(Entries.message("after"), lamport: 11).entry))
+  }
+
   @Test func aLowerRoleKeepsWhatItPermits() {
     var club = Club()
     var member = club.pen(1)

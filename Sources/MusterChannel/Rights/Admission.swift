@@ -11,10 +11,15 @@ package struct Admission: Equatable, Sendable {
   /// The role, whether it has expired or not. `none` for a key that may get a role once the entry
   /// arrives that says who comes by its invite.
   package var role: Role
+  /// The Lamport counter of the newest key change that removed the key, or the invite by which it
+  /// came; nil if none did. Its messages up to there went with it; when it comes back, they do not,
+  /// or others would be shown them twice.
+  package var removedAt: UInt64?
 
-  package init(principal: NodeID, role: Role) {
+  package init(principal: NodeID, role: Role, removedAt: UInt64? = nil) {
     self.principal = principal
     self.role = role
+    self.removedAt = removedAt
   }
 }
 
@@ -25,7 +30,9 @@ extension Rights {
     for (member, held) in memberGrants {
       let role = grantedRole(of: member, at: 0).role
       guard role > .none || isUndecided(held) else { continue }
-      admissions[member] = Admission(principal: invite(of: member) ?? member, role: role)
+      admissions[member] = Admission(
+        principal: invite(of: member) ?? member, role: role,
+        removedAt: held.removal?.entry.lamport)
     }
     admissions[owner] = Admission(principal: owner, role: .owner)
   }
@@ -68,7 +75,9 @@ extension Rights {
     case .grant: return role == .owner
     case .redemption: return admission != nil
     case .presence, .neighbourReport, .joining, .unknown: return permits(.receive)
-    case .message: return permits(.sendText)
+    case .message:
+      let isFromBefore = admission?.removedAt.map { entry.lamport <= $0 } ?? false
+      return permits(.sendText) && !isFromBefore
     case .claim, .end: return permits(.startCall) || permits(.handOver)
     }
   }

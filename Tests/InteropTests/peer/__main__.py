@@ -10,6 +10,7 @@ import sys
 
 from . import feedback
 from .address import parse_address
+from .attacker import Attacker
 from .channel import Channel, secret_from_name, secret_from_passphrase
 from .crypto import Identity
 from .events import emit
@@ -44,6 +45,8 @@ def arguments():
     tests = parser.add_argument_group("for tests")
     tests.add_argument("--demand-cookies", action="store_true",
                        help="answer no initiation without a cookie")
+    tests.add_argument("--no-redemption", action="store_true",
+                       help="use the key in the invite, and show no right to it")
     tests.add_argument("--no-feedback", action="store_true",
                        help="do without the capability of congestion feedback")
     tests.add_argument("--loss", type=float, default=0, metavar="PERCENT",
@@ -68,7 +71,7 @@ def settings(options):
     seed = bytes.fromhex(options.seed) if options.seed else os.urandom(32)
     return Settings(
         options.name, channel, Identity(seed), options.listen or [parse_address("127.0.0.1:0")],
-        invite=invite, peers=options.peer, rendezvous=options.rendezvous,
+        invite=None if options.no_redemption else invite, peers=options.peer, rendezvous=options.rendezvous,
         uses_local_network=options.lan, joins_call=options.call,
         videos={stream: paths for stream, paths in files.items() if paths},
         audio=options.audio, record=options.record, relays=not options.no_relay,
@@ -93,6 +96,7 @@ class Commands:
     def __init__(self, node):
         self._node = node
         self._unread = b""
+        self._hostile = None
         os.set_blocking(sys.stdin.fileno(), False)
         node.loop.when_readable(sys.stdin, self._read)
 
@@ -107,6 +111,10 @@ class Commands:
             except (ValueError, KeyError, TypeError) as error:
                 emit("error", message=str(error), command=line.decode(errors="replace"))
 
+    def _attacker(self):
+        self._hostile = self._hostile or Attacker(self._node)
+        return self._hostile
+
     def _do(self, command):
         node, what = self._node, command["do"]
         if what in ("start-call", "join-call"):
@@ -120,6 +128,10 @@ class Commands:
             node.subscribe(_subscriptions(command))
         elif what == "equivocate":   # for tests: what no member may do
             node.texts.equivocate()
+        elif what == "redeem":       # likewise
+            self._attacker().redeem(command["count"])
+        elif what == "flood":        # likewise
+            self._attacker().flood(command["kind"], command["count"])
         elif what == "quit":
             node.leave()
         else:

@@ -4,7 +4,7 @@ import time
 from enum import IntEnum
 
 from .crypto import blake2b, verify
-from .entries import Claim, End, Epoch, Grant, Redemption
+from .entries import Claim, End, Epoch, Grant, Message, Redemption
 from .media.streams import SCREEN
 from .reader import Malformed, Reader
 
@@ -132,7 +132,18 @@ class CreatedRights:
             return role == Role.OWNER
         if entry.kind == Redemption.KIND:
             return role > Role.NONE or self._is_undecided(document, entry)
+        if entry.kind == Message.KIND and entry.lamport <= self._removed_at(document, entry.author):
+            return False
         return role >= (Role.PRESENTER if entry.kind in (Claim.KIND, End.KIND) else Role.CONSUMER)
+
+    def _removed_at(self, document, member):
+        """The Lamport counter of the newest epoch that removed a member, or the invite by which it
+        came; -1 if none did.
+        """
+        newest = self._newest_grant(document, member)
+        came_by = newest.body.invite if newest else None
+        return max((one.lamport for one in self.epochs(document)
+                    if member in one.body.removed or came_by in one.body.removed), default=-1)
 
     def principal(self, document, entry):
         """To whose share an entry counts: an invite's, or its author's or subject's own."""

@@ -156,8 +156,8 @@ public struct Document: Sendable {
 
   /// Applies the admissions of authors: their entries count to the shares of their principals, and
   /// entries for which `holds` is false are removed and returned. `holds` must depend on nothing
-  /// but the admission of the author, and the kind and Lamport counter of the entry. A quarantine ends when one of its
-  /// proofs is not held, since newcomers do not admit that proof.
+  /// but the admission of the author, and the kind and Lamport counter of the entry. A quarantine
+  /// ends when one of its proofs is not held, since newcomers do not admit that proof.
   package mutating func settle(
     _ admissions: PeerTable<NodeID, Admission>, holds: (SignedEntry) -> Bool
   ) -> [SignedEntry] {

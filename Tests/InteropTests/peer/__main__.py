@@ -71,7 +71,8 @@ def settings(options):
     seed = bytes.fromhex(options.seed) if options.seed else os.urandom(32)
     return Settings(
         options.name, channel, Identity(seed), options.listen or [parse_address("127.0.0.1:0")],
-        invite=None if options.no_redemption else invite, peers=options.peer, rendezvous=options.rendezvous,
+        invite=None if options.no_redemption else invite, peers=options.peer,
+        rendezvous=options.rendezvous,
         uses_local_network=options.lan, joins_call=options.call,
         videos={stream: paths for stream, paths in files.items() if paths},
         audio=options.audio, record=options.record, relays=not options.no_relay,

@@ -1,4 +1,4 @@
-"""For tests: a member with bad intentions, who signs what it likes under as many keys as it likes."""
+"""For tests: a member with bad intentions, who signs what it likes under many keys."""
 
 import os
 import random

@@ -25,30 +25,35 @@ enum ChannelOpening {
     _ channel: Configuration.Channel, store: Store?,
     beside joined: [(id: ChannelID, name: String)]
   ) throws(MusterError) -> Result {
-    let found = try resolve(channel, store: store)
+    let (found, isStored) = try resolve(channel, store: store)
     try check(found, beside: joined)
     guard var setup = found.setup else { throw damaged }
-    var kept = found
-    // The key of a public channel is its name.
-    if found.isPublic { kept.keys = [] }
-    try store?.save(kept)
+    if !isStored {
+      var kept = found
+      // The key of a public channel is its name.
+      if found.isPublic { kept.keys = [] }
+      try store?.save(kept)
+    }
     try store?.fill(&setup)
     return Result(
       setup: setup, peers: found.bootstrapAddresses, rendezvous: found.rendezvous,
       isPublic: found.isPublic)
   }
 
+  /// The channel, and whether all of it is stored: a full disk is no obstacle then.
+  private typealias Resolved = (channel: StoredChannel, isStored: Bool)
+
   private static func resolve(
     _ channel: Configuration.Channel, store: Store?
-  ) throws(MusterError) -> StoredChannel {
+  ) throws(MusterError) -> Resolved {
     switch channel.source {
-    case .invite(let invite): return try invited(invite, store: store)
+    case .invite(let invite): return (try invited(invite, store: store), false)
     case .open(let key): return try open(channel.name, key, store: store)
     case .named: return try named(channel.name, store: store)
     case .openOrCreated(let key):
       let known = try store?.channels(named: channel.name) ?? []
       let meant = known.filter { $0.genesis != nil || $0.id.isNamed(by: channel.name) }
-      if let only = try Store.only(meant, named: channel.name) { return only }
+      if let only = try Store.only(meant, named: channel.name) { return (only, true) }
       return try open(channel.name, key, store: store)
     }
   }
@@ -69,7 +74,7 @@ enum ChannelOpening {
   /// from the name.
   private static func named(
     _ name: String, store: Store?
-  ) throws(MusterError) -> StoredChannel {
+  ) throws(MusterError) -> Resolved {
     let stored = try store?.channel(named: name)
     guard let stored, !stored.isPublic else {
       let name = stored?.name ?? name
@@ -81,18 +86,18 @@ enum ChannelOpening {
         hint: "give it once more with --passphrase or --key-file, or muster channel forget it",
         kind: .usage)
     }
-    return stored
+    return (stored, true)
   }
 
   private static func open(
     _ name: String, _ key: ChannelKey, store: Store?
-  ) throws(MusterError) -> StoredChannel {
+  ) throws(MusterError) -> Resolved {
     let id = key.channelID
+    let known = try store?.channel(id)
     var channel =
-      try store?.channel(id)
-      ?? StoredChannel(id: id, name: name, createdAt: WallClock.milliseconds / 1000)
+      known ?? StoredChannel(id: id, name: name, createdAt: WallClock.milliseconds / 1000)
     channel.keys = [EpochKey(number: 0, key: key)]
-    return channel
+    return (channel, known.map { $0.isPublic || !$0.keys.isEmpty } ?? false)
   }
 
   private static func invited(

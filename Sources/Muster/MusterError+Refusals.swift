@@ -75,7 +75,7 @@ extension MusterError {
     ].filter { media.contains($0.0) }.map(\.1)
     self.init(
       "this node is now \(role.name) in \(channel); "
-        + "\(names.joined(separator: " and ")) stay off until you turn them on",
+        + "off until you turn it on: \(names.joined(separator: ", "))",
       hint: "unmute on the page, by key or with the command unmute")
   }
 
@@ -117,7 +117,7 @@ extension CommitSubject {
     switch self {
     case .message: "the message was not sent"
     case .role: "the role was not changed"
-    case .key: "the member was not removed"
+    case .key: "the channel's key was not changed, and nobody was removed"
     case .invite: "the invite is not valid"
     case .call: "the call was neither started nor taken over"
     case .callEnd: "the call goes on without this node"

@@ -3,8 +3,8 @@ import MusterBase
 /// Warnings about secrets that do not keep others out.
 extension MusterError {
   /// The least length of a passphrase, and the least number of different characters in it, that is
-  /// taken without a warning. Somebody who has recorded an announcement can try passphrases
-  /// unnoticed, at some tenths of a second each on one core (`ChannelKey.fromPassphrase`).
+  /// taken without a warning. Passphrases can be tried against a recorded announcement unnoticed,
+  /// at some tenths of a second each on one core (`ChannelKey.fromPassphrase`).
   private static let leastPassphrase = (length: 10, different: 6)
 
   /// Creates the warning about a passphrase that can be guessed; nil for any other.

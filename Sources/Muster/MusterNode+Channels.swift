@@ -90,6 +90,7 @@ extension MusterNode {
         hint: "use 1 to \(Limits.channelNameBytes) bytes of ordinary text", kind: .usage)
     }
     var source = Configuration.Channel.Source.named
+    var weakness: MusterError?
     if let passphrase = command.passphrase {
       // Key derivation takes tenths of a second by design and must not block the event loop.
       let key = await Task.detached { ChannelKey.fromPassphrase(passphrase, name: name) }.value
@@ -97,11 +98,10 @@ extension MusterNode {
         throw MusterError("the passphrase cannot be used", hint: "give a longer one", kind: .usage)
       }
       source = .open(key)
-      if let warning = MusterError(weakPassphrase: passphrase, channel: name) {
-        emit(.warning(warning))
-      }
+      weakness = MusterError(weakPassphrase: passphrase, channel: name)
     }
     try join(Configuration.Channel(name: name, source: source), call: command.call)
+    if let weakness { emit(.warning(weakness)) }
   }
 }
 

@@ -201,10 +201,5 @@ extension MusterNode {
 
 extension MusterNode {
   /// The media for which this node has a source, muted or not.
-  public func sources() -> OwnMedia {
-    var found: OwnMedia = media.hasAudioSource ? .audio : []
-    if media.video(.camera) != nil { found.insert(.video) }
-    if media.video(.screen) != nil { found.insert(.share) }
-    return found
-  }
+  public func sources() -> OwnMedia { node.sources }
 }

@@ -318,6 +318,9 @@ extension Node {
     }
   }
 
+  /// The media for which this node has a source, muted or not.
+  public var sources: OwnMedia { media.local.sources }
+
   /// Sets the sources of this node: its video streams, and whether it has audio. All other streams
   /// are withdrawn, and so are streams without layers. The names of the streams must be valid.
   public mutating func setSources(

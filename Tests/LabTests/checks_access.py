@@ -119,7 +119,7 @@ def a_promotion_turns_nothing_on(t):
     sent = owner.send("say", text="marks the time")
     run(t, "channel", "grant", t.channel, member.id, "attendee", "--data", data(t, "owner"))
     seen = owner.wait("member.updated", LIMIT, sent, member=member.id, role="attendee")
-    warned = member.wait("warning", LIMIT, sent, where=lambda one: "stay off" in one["message"])
+    warned = member.wait("warning", LIMIT, sent, where=lambda one: "off until" in one["message"])
     t.expect("microphone" in warned["message"] and "camera" in warned["message"], warned)
     owner.wait("member.updated", LIMIT, sent, member=member.id, audioMuted=True, videoMuted=True)
     t.pause(3)

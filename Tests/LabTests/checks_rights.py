@@ -84,7 +84,7 @@ def invites_give_roles_and_roles_are_kept_to(t):
     for node in (owner, presenter, attendee):
         node.wait("member.updated", LIMIT, member=consumer.id, role="presenter")
     # A role starts nothing: the user does.
-    consumer.wait("warning", LIMIT, where=lambda event: "stay off" in event["message"])
+    consumer.wait("warning", LIMIT, where=lambda event: "off until" in event["message"])
     consumer.send("unmute", media="video")
     owner.first_frame(consumer)
     run(t, "channel", "grant", t.channel, presenter.id, "consumer", "--data", data(t, "owner"))

@@ -60,7 +60,7 @@ struct KeyTests {
   @Test(arguments: [false, true])
   func aKeyChangeThatRemovesNobodyLeavesInvitesValid(isOwnerAway: Bool) throws {
     var keys = try KeyWorld(4, joining: [0, 1, 2], without: [3])
-    let credential = try keys.invite(.presenter)
+    let credential = try keys.invite(.presenter).credential
     keys.world.run(for: .seconds(1))
     keys.grant(.attendee, to: 2, expiring: 3)
     keys.world.run(for: .seconds(1))
@@ -79,6 +79,25 @@ struct KeyTests {
       #expect(seen?.role == .presenter)
     }
     #expect(keys.refusals(of: 3) == [] && keys.contradictions() == [])
+  }
+
+  /// It has lost its disk, and writes before it hears of its removal.
+  @Test func aMemberThatComesBackIsHeardAtOnce() throws {
+    var keys = try KeyWorld(3, joining: [0, 1, 2])
+    let channel = keys.channel
+    for text in ["one", "two", "three"] {
+      keys.world.call(1) { (try? $0.say(text, to: nil, in: channel, at: $1)) ?? [] }
+    }
+    keys.world.run(for: .seconds(1))
+    try keys.revoke(2)
+    let invite = try keys.invite(.presenter)
+    keys.world.run(for: .seconds(1))
+    keys.world.restart(2)
+    keys.join(2, credential: invite.credential, key: invite.key)
+    keys.world.call(2) { (try? $0.say("back", to: nil, in: channel, at: $1)) ?? [] }
+    keys.world.run(for: .seconds(6))
+    #expect([0, 1].map { keys.messages(of: $0).filter { $0 == "back" } } == [["back"], ["back"]])
+    #expect(keys.contradictions() == [])
   }
 
   /// A removal changes the key as well.

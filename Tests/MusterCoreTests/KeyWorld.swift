@@ -30,18 +30,20 @@ struct KeyWorld {
     world.run(for: .seconds(4))
   }
 
-  /// Lets a host enter the channel with the first key only, and what an earlier run has stored.
+  /// Lets a host enter the channel with one key, by default the first, and what an earlier run has
+  /// stored.
   mutating func join(
-    _ index: Int, entries: [[UInt8]] = [], credential: InviteCredential? = nil
+    _ index: Int, entries: [[UInt8]] = [], credential: InviteCredential? = nil,
+    key: EpochKey? = nil
   ) {
     let setup = ChannelSetup(
-      name: "keys", keys: [EpochKey(number: 0, key: firstKey)], genesis: genesis, entries: entries,
-      credential: credential)
+      name: "keys", keys: [key ?? EpochKey(number: 0, key: firstKey)], genesis: genesis,
+      entries: entries, credential: credential)
     world.call(index) { $0.join(setup, call: false, at: $1) }
   }
 
   /// What an invite of the owner for one person contains besides the key.
-  mutating func invite(_ role: Role) throws -> InviteCredential {
+  mutating func invite(_ role: Role) throws -> (credential: InviteCredential, key: EpochKey) {
     let channel = channel
     var invite: Invite?
     world.call(0) { node, now in
@@ -52,7 +54,8 @@ struct KeyWorld {
     }
     let made = try #require(invite)
     let secret = try #require(made.oneTimeSeed.flatMap { Identity(seed: $0) })
-    return InviteCredential(grant: try #require(made.grant), secret: secret)
+    let key = EpochKey(number: made.epoch, key: try #require(ChannelKey(secret: made.key)))
+    return (InviteCredential(grant: try #require(made.grant), secret: secret), key)
   }
 
   /// `after`: the time after which the role expires; nil for never.

@@ -96,7 +96,8 @@ public enum Administration {
     public var owner: String?
     /// Whether the owner is this node's identity.
     public var isOwner: Bool
-    /// The current key epoch; each removal starts the next.
+    /// The current key epoch; each removal starts the next, and so does the expiry of
+    /// roles.
     public var epoch: UInt32
     /// The time of creation in seconds since 1970.
     public var createdAt: UInt64

@@ -14,6 +14,8 @@ struct Administrator {
   var ownName: String?
   /// The outputs of the node's methods, to be executed by the caller.
   var outputs: [Node.Output] = []
+  /// Changes of the store that the node has no part in.
+  private var ownChanges: [Store.Change] = []
 
   init(_ store: Store, ownName: String? = nil) {
     self.store = store
@@ -22,13 +24,14 @@ struct Administrator {
 
   /// The writes in `outputs` that must be durable before the request succeeds.
   var changes: [Store.Change] {
-    outputs.flatMap { output -> [Store.Change] in
-      switch output {
-      case .write(let change, let channel): [.init(change, in: channel)]
-      case .commit(let changes, let commit): changes.map { .init($0, in: commit.channel) }
-      default: []
+    ownChanges
+      + outputs.flatMap { output -> [Store.Change] in
+        switch output {
+        case .write(let change, let channel): [.init(change, in: channel)]
+        case .commit(let changes, let commit): changes.map { .init($0, in: commit.channel) }
+        default: []
+        }
       }
-    }
   }
 
   /// The commits to finish once the changes are durable.
@@ -108,7 +111,7 @@ struct Administrator {
   }
 
   /// Gives the requested channel another name on this machine.
-  private func rename(
+  private mutating func rename(
     _ request: Administration.Request, _ node: borrowing Node
   ) throws(MusterError) -> Administration.ChannelSummary {
     var stored = try unused(request, node)
@@ -119,18 +122,18 @@ struct Administrator {
         hint: "rename the other channel, if there is one")
     }
     try checkNew(name)
-    try store.apply([.rename(stored.id, to: name)])
+    ownChanges.append(.rename(stored.id, to: name))
     stored.name = name
     return try summary(of: stored, node)
   }
 
-  /// Deletes all that is stored of the requested channel.
-  private func forget(
+  /// Deletes all that is stored of the requested channel, after what is still being written of it.
+  private mutating func forget(
     _ request: Administration.Request, _ node: borrowing Node
   ) throws(MusterError) -> Administration.ChannelSummary {
     let stored = try unused(request, node)
     let summary = try summary(of: stored, node)
-    try store.apply([.forgetChannel(stored.id)])
+    ownChanges.append(.forgetChannel(stored.id))
     return summary
   }
 

@@ -12,10 +12,10 @@ import MusterWire
 /// raise the role but not lower it.
 ///
 /// A redeemed invite gives its role at once, so that people can meet without an owner, until a key
-/// change removes somebody. The owner that made the invite confirms its uses by direct
-/// grants, as many as the invite permits (`confirmations`); these outlast the key. Lamport counters
-/// could not separate redemptions before a key change from later ones, since each author chooses
-/// the counters of its entries.
+/// change removes somebody. The owner that made the invite confirms its uses by direct grants, as
+/// many as the invite permits (`confirmations`); these outlast the key. Lamport counters could not
+/// separate redemptions before a key change from later ones, since each author chooses the counters
+/// of its entries.
 public struct Rights: Sendable {
   let channel: ChannelID
   let owner: NodeID?
@@ -64,9 +64,7 @@ public struct Rights: Sendable {
 
   /// The epoch from which on invites count: that of the newest key change that removed anyone. Key
   /// changes for other reasons leave invites valid, and the roles of those who came by them.
-  var inviteEpoch: UInt32 {
-    chain.last { !$0.change.removed.isEmpty }?.change.number ?? 0
-  }
+  private(set) var inviteEpoch: UInt32 = 0
 
   /// The role of a member at a time in seconds since 1970; `none` for a node without a role.
   public func role(of member: NodeID, at wallSeconds: UInt64) -> Role {
@@ -250,6 +248,7 @@ public struct Rights: Sendable {
     quarantined = document.quarantined
     let grants = document.all(.grant)
     chain = Self.chain(document.all(.epoch), of: owner, grants: grants)
+    inviteEpoch = chain.last { !$0.change.removed.isEmpty }?.change.number ?? 0
     checkRedemptions(document.all(.redemption))
     collectGrants(grants, owner: owner)
     collectAdmissions(owner: owner)

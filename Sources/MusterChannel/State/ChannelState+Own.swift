@@ -279,6 +279,9 @@ extension ChannelState {
     if case .grant(let grant) = body, !grant.isBearer {
       known = max(known, rights.newestGrantLamport(for: grant.subject))
     }
+    // Nor may this node have received its removal, which is older than the grant that it came back
+    // by: messages from before it are not kept.
+    if case .message = body { known = max(known, rights.newestGrantLamport(for: identity.id)) }
     let lamport = min(known &+ 1, Entry.lamportLimit)
     signedLamport = lamport
     return SignedEntry.sign(

@@ -118,10 +118,12 @@ enum ChannelOpening {
     }
     stored.keys = [EpochKey(number: invite.epoch, key: key)]
     guard let known = try store?.channel(stored.id) else { return stored }
-    // Stored keys take precedence, and new keys need a grant by the owner, because anyone can write
+    // Stored keys take precedence, and new keys need a grant by an owner, because anyone can write
     // an invite.
+    let rights = try store?.rights(in: known)
+    let isVouched = isVouchedFor(invite, stored.id, by: rights)
     let new = stored.keys.filter { key in
-      !known.keys.contains { $0.number == key.number } && isVouchedFor(invite, stored.id)
+      isVouched && !known.keys.contains { $0.number == key.number }
     }
     stored.keys = (known.keys + new).sorted { $0.number < $1.number }
     stored.name = known.name
@@ -135,15 +137,18 @@ enum ChannelOpening {
     Array((new + known.filter { !new.contains($0) }).prefix(Limits.inviteHints))
   }
 
-  /// Whether the channel's owner has signed the invite's bearer grant, and the grant is for the
-  /// invite's epoch and one-time key.
-  private static func isVouchedFor(_ invite: Invite, _ channel: ChannelID) -> Bool {
-    guard let bytes = invite.grant, let entry = try? SignedEntry.verified(bytes, in: channel),
+  /// Whether an owner, by the stored rights, has signed the invite's bearer grant, and the grant is
+  /// for the invite's epoch and one-time key.
+  private static func isVouchedFor(
+    _ invite: Invite, _ channel: ChannelID, by rights: Rights?
+  ) -> Bool {
+    guard let rights, let bytes = invite.grant,
+      let entry = try? SignedEntry.verified(bytes, in: channel),
       case .grant(let grant) = entry.entry.body, grant.terms?.epoch == invite.epoch,
-      let seed = invite.oneTimeSeed, Identity(seed: seed)?.id == grant.subject,
-      let genesis = invite.genesis.flatMap({ SignedGenesis.verified($0) })
+      let seed = invite.oneTimeSeed, Identity(seed: seed)?.id == grant.subject
     else { return false }
-    return entry.entry.author == genesis.genesis.owner
+    let seconds = WallClock.milliseconds / 1000
+    return rights.role(of: entry.entry.author, at: seconds) == .owner
   }
 
   private static var damaged: MusterError {
@@ -152,6 +157,19 @@ enum ChannelOpening {
 }
 
 extension Store {
+  /// The roles in a created channel, as its stored entries say; nil for an open channel.
+  func rights(in channel: StoredChannel) throws(MusterError) -> Rights? {
+    guard let genesis = channel.genesis.flatMap({ SignedGenesis.verified($0) }) else { return nil }
+    var document = Document(channel: channel.id, exempt: genesis.genesis.owner)
+    for bytes in try entries(of: channel.id) {
+      guard let entry = try? SignedEntry.verified(bytes, in: channel.id) else { continue }
+      _ = document.insert(entry)
+    }
+    var rights = Rights(channel: channel.id, genesis: genesis)
+    rights.update(from: document)
+    return rights
+  }
+
   /// The channel with this name or id; nil if there is none. Throws if there are several.
   func channel(named text: String) throws(MusterError) -> StoredChannel? {
     try Self.only(try channels(named: text), named: text)

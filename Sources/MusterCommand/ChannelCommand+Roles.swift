@@ -42,10 +42,11 @@ struct ChannelRevokeCommand: AsyncParsableCommand {
     commandName: "revoke",
     abstract: "Remove a member, or an invite with all who came by it.",
     discussion: """
-      The owner only. Whoever is removed loses its role and the channel's key; everyone else gets a \
-      new key, also those who are away, as soon as they meet somebody who has it. Invites from \
-      before do not work any more; make new ones. In a channel without an owner nobody can be \
-      removed. See muster channel show for who came by which invite.
+      For owners. Whoever is removed by the channel's creator loses its role and the channel's \
+      key; everyone else gets a new key, also those who are away, as soon as they meet somebody \
+      who has it, and invites from before do not work any more. Other owners only take the role \
+      away. In a channel without an owner nobody can be removed. See muster channel show for who \
+      came by which invite.
       """)
 
   @Argument(help: "The channel.")
@@ -73,6 +74,10 @@ struct ChannelRevokeCommand: AsyncParsableCommand {
     request.isDryRun = false
     let reply = try await options.perform(request)
     if options.json { return print(reply.json.text) }
+    guard preview.channels.first?.isOwner == true else {
+      print("\(Words.shown(member)) has no role in \(Words.shown(name)) any more.")
+      return print(Style.dim("Only the channel's creator can change its key as well."))
+    }
     print("\(Words.shown(member)) is removed from \(Words.shown(name)), which has a new key.")
     print(Style.dim("Invites from before do not work any more: muster invite makes new ones."))
   }

@@ -35,8 +35,8 @@ struct RootCommand: AsyncParsableCommand {
     version: "0.1.0",
     subcommands: [
       JoinCommand.self, ChannelCommand.self, InviteCommand.self, VerifyCommand.self,
-      PingCommand.self,
-      RendezvousCommand.self, DevicesCommand.self, DoctorCommand.self, DemoCommand.self,
+      IdentityCommand.self, PingCommand.self, RendezvousCommand.self,
+      DevicesCommand.self, DoctorCommand.self, DemoCommand.self,
       SimulateCommand.self, BenchCommand.self,
     ])
 

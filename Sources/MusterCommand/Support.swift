@@ -69,4 +69,26 @@ enum TextFile {
       throw MusterError("cannot write all of \(path)", hint: String(cString: strerror(errno)))
     }
   }
+
+  /// Writes a secret into a new file that only its owner may read, durably. Throws if there is such
+  /// a file already, or if not all of it can be written; no file is left then.
+  static func write(secret text: String, toNew path: String) throws(MusterError) {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw MusterError("cannot write \(path)", hint: String(cString: strerror(errno)))
+    }
+    defer { close(descriptor) }
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { break }
+      rest = rest.dropFirst(count)
+    }
+    guard rest.isEmpty, fsync(descriptor) == 0 else {
+      let reason = String(cString: strerror(errno))
+      unlink(path)
+      throw MusterError("cannot write all of \(path)", hint: reason)
+    }
+  }
 }

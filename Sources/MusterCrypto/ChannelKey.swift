@@ -1,4 +1,3 @@
-import CSodium
 import MusterBase
 
 /// The 32-byte secret of a channel, and the keys derived from it.
@@ -38,25 +37,11 @@ public struct ChannelKey: Sendable {
     ChannelKey(SecretBytes(Blake2b.hash(Array("muster/1 name".utf8) + Array(name.utf8))))
   }
 
-  /// The number of passes of Argon2id (version 1.3, one lane); passes and memory are the second
-  /// recommended option of RFC 9106 section 4.
-  public static let passphrasePasses: UInt64 = 3
-  /// The memory of one Argon2id evaluation in bytes.
-  public static let passphraseMemoryBytes = 64 << 20
-
-  /// The key derived from a name and a passphrase; nil if the memory is not available. Each guess
-  /// costs an attacker 64 MiB and some tenths of a second.
+  /// The key derived from a name and a passphrase; nil if the memory is not available
+  /// (`PassphraseKey`).
   public static func fromPassphrase(_ passphrase: String, name: String) -> ChannelKey? {
-    precondition(Sodium.isReady)
     let salt = Blake2b.hash(Array("muster/1 salt".utf8) + Array(name.utf8), count: 16)
-    let password = passphrase.utf8.map { CChar(bitPattern: $0) }
-    var code: Int32 = -1
-    let secret = SecretBytes(32, in: .guarded) { output in
-      code = crypto_pwhash(
-        output.start, 32, password, UInt64(password.count), salt, passphrasePasses,
-        passphraseMemoryBytes, crypto_pwhash_ALG_ARGON2ID13)
-    }
-    return code == 0 ? ChannelKey(secret) : nil
+    return PassphraseKey.derive(passphrase, salt: salt).map { ChannelKey($0) }
   }
 
   /// The purpose of a handshake MAC; the raw value is the label of its key.

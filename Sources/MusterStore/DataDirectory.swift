@@ -68,25 +68,35 @@ public final class DataDirectory: Sendable {
   /// Reads the identity from the directory, or creates and stores a new one if there is none.
   /// Throws if the file is damaged, or cannot be read or written.
   public func identity() throws(MusterError) -> Identity {
-    let file = path + "/identity"
-    if let seed = try Self.read(file, atMost: 64) {
-      guard seed.count == 32, let identity = Identity(seed: seed) else {
-        throw MusterError(
-          "the identity file \(file) is damaged",
-          hint: "restore it from a copy, or move it away to get a new identity")
-      }
-      return identity
-    }
+    if let identity = try storedIdentity() { return identity }
     var entropy = Entropy.system
     let identity = Identity(generating: &entropy)
-    let failure = identity.withSeed { Self.writeDurably($0, to: file) }
-    if let failure {
+    try store(identity)
+    return identity
+  }
+
+  /// The identity in the directory; nil if there is none. Throws if the file is damaged or cannot
+  /// be read.
+  public func storedIdentity() throws(MusterError) -> Identity? {
+    guard let seed = try Self.read(identityFile, atMost: 64) else { return nil }
+    guard seed.count == 32, let identity = Identity(seed: seed) else {
       throw MusterError(
-        "cannot write the identity file \(file) (\(failure))",
-        hint: "check the disk's free space and the directory's permissions")
+        "the identity file \(identityFile) is damaged",
+        hint: "restore it from a copy, or move it away to get a new identity")
     }
     return identity
   }
+
+  /// Stores an identity in place of a former one. Throws if the file cannot be written.
+  public func store(_ identity: Identity) throws(MusterError) {
+    let failure = identity.withSeed { Self.writeDurably($0, to: identityFile) }
+    guard let failure else { return }
+    throw MusterError(
+      "cannot write the identity file \(identityFile) (\(failure))",
+      hint: "check the disk's free space and the directory's permissions")
+  }
+
+  private var identityFile: String { path + "/identity" }
 
   /// The last display name used with this directory, sanitized and at most `Limits.nameBytes` bytes
   /// long; nil if none is stored or the file cannot be read.

@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import subprocess
+import time
 
 from check import check
-from checks_rights import LIMIT, QUIET, created, data, guest, invite, run
+from checks_rights import LIMIT, QUIET, created, data, guest, invite, run, shown
 from node import clean_environment
 
 
@@ -203,3 +205,135 @@ def secrets_that_keep_nobody_out_bring_a_warning(t):
     weak.wait("warning", LIMIT, where=lambda one: "guessed" in one["message"])
     again.ready()
     t.expect(not [one for one in again.all("warning") if "key file" in one["message"]], "private")
+
+
+@check(gate=True)
+def a_second_owner_keeps_the_channel_when_the_first_is_gone(t):
+    created(t)
+    url = invite(t, "attendee", "owner", "--uses", "2")
+    owner = t.node("owner", call=False, **QUIET)
+    owner.ready()
+    second = guest(t, "second", url, call=False)
+    away = guest(t, "away", url, call=False)
+    for node in (second, away):
+        owner.wait("member.joined", LIMIT, member=node.id)
+        t.until(lambda node=node: node.id in confirmed(t), "it is confirmed")
+    run(t, "channel", "grant", t.channel, second.id, "owner", "--data", data(t, "owner"))
+    second.wait("member.updated", LIMIT, member=second.id, role="owner")
+    away.wait("member.updated", LIMIT, member=second.id, role="owner")
+    second_id, away_id = second.id, away.id
+    away.send("quit")
+    away.ended(LIMIT)
+    # More key changes than an absent member can follow.
+    for _ in range(5):
+        invite(t, "attendee")
+        newest = next(one["invite"] for one in shown(t)["invites"] if one["usable"])
+        run(t, "channel", "revoke", t.channel, newest, "--data", data(t, "owner"))
+    t.until(lambda: shown(t, "second")["epoch"] == 5, "the second owner has the newest key")
+    owner.send("quit")
+    second.send("quit")
+    owner.ended(LIMIT)
+    second.ended(LIMIT)
+    shutil.rmtree(data(t, "owner"))
+
+    url = invite(t, "attendee", "second", "--uses", "2")
+    second = t.node("second", call=False, **QUIET)
+    third = guest(t, "third", url, call=False)
+    fourth = guest(t, "fourth", url, call=False)
+    nodes = [second, third, fourth]
+    for one in nodes:
+        for other in nodes:
+            if one is not other:
+                one.wait("member.joined", LIMIT, member=other.id)
+    run(t, "channel", "grant", t.channel, third.id, "presenter", "--data", data(t, "second"))
+    fourth.wait("member.updated", LIMIT, member=third.id, role="presenter")
+    third.wait("member.updated", LIMIT, member=third.id, role="presenter")
+    sent = third.send("start-call")
+    for node in (second, fourth):
+        node.wait("call.started", LIMIT, sent)
+    removed = time.monotonic()
+    answer = run(t, "channel", "revoke", t.channel, fourth.id, "--data", data(t, "second"))
+    t.expect("new key" not in answer and "creator" in answer, answer)
+    for node in (second, third):
+        left = node.wait("member.left", LIMIT, removed, member=fourth.id)
+        t.expect(left["reason"] == "removed", left)
+    refused = fourth.wait("error", LIMIT, removed)
+    t.expect("removed" in refused["message"], refused)
+    # Only the channel's creator makes owners.
+    refused = run(t, "channel", "grant", t.channel, third.id, "owner", "--data",
+                  data(t, "second"), code=1)
+    t.expect("owner" in refused, refused)
+    t.expect(second.id == second_id, "another identity")
+    back = guest(t, "away", invite(t, "attendee", "second"), call=False)
+    second.wait("member.joined", LIMIT, back.started_at, member=away_id)
+
+
+@check(gate=True)
+def members_go_on_without_any_owner(t):
+    created(t)
+    url = invite(t, "presenter", "owner", "--uses", "2")
+    late = invite(t, "presenter", "owner", "--uses", "2")
+    owner = t.node("owner", call=False, **QUIET)
+    owner.ready()
+    one = guest(t, "one", url, call=False)
+    other = guest(t, "other", url, call=False)
+    for node in (one, other):
+        owner.wait("member.joined", LIMIT, member=node.id)
+        t.until(lambda node=node: node.id in confirmed(t), "it is confirmed")
+    owner.send("quit")
+    owner.ended(LIMIT)
+    shutil.rmtree(data(t, "owner"))
+    # Roles outlast the owner, and its invites still work, until they end.
+    newcomer = guest(t, "newcomer", late, call=False)
+    sent = newcomer.send("start-call")
+    for node in (one, other):
+        node.wait("member.joined", LIMIT, member=newcomer.id)
+        node.wait("call.started", LIMIT, sent)
+    # Nobody else can invite, grant or remove.
+    for words in (("invite", t.channel), ("channel", "grant", t.channel, other.id, "consumer"),
+                  ("channel", "revoke", t.channel, other.id)):
+        refused = run(t, *words, "--data", data(t, "one"), code=1)
+        t.expect("owner" in refused, refused)
+
+
+def confirmed(t):
+    return [member for one in shown(t)["invites"] for member in one["confirmed"]]
+
+
+@check(gate=True)
+def an_identity_is_backed_up_and_moved(t):
+    created(t)
+    url = invite(t, "presenter")
+    owner = t.node("owner", call=False, **QUIET)
+    member = guest(t, "member", url, call=False)
+    owner.wait("member.joined", LIMIT, member=member.id)
+    owner_id = owner.id
+    backup = os.path.join(t.folder, "backup")
+    words = ("--passphrase", "correct horse battery staple")
+    refused = run(t, "identity", "export", backup, *words, "--data", data(t, "owner"), code=1)
+    t.expect("node" in refused and not os.path.exists(backup), refused)
+    owner.send("quit")
+    owner.ended(LIMIT)
+    run(t, "identity", "export", backup, *words, "--data", data(t, "owner"))
+    t.expect(os.stat(backup).st_mode & 0o777 == 0o600, oct(os.stat(backup).st_mode))
+    refused = run(t, "identity", "export", backup, *words, "--data", data(t, "owner"), code=1)
+    t.expect("exists" in refused, refused)
+    before = shown(t)
+    shutil.rmtree(data(t, "owner"))
+    refused = run(t, "identity", "import", backup, "--passphrase", "another one", "--data",
+                  data(t, "moved"), code=1)
+    t.expect("passphrase" in refused and not os.path.exists(data(t, "moved")), refused)
+    run(t, "identity", "import", backup, *words, "--data", data(t, "moved"))
+    after = shown(t, "moved")
+    t.expect([after[name] for name in ("id", "isOwner", "epoch", "invites")]
+             == [before[name] for name in ("id", "isOwner", "epoch", "invites")], after)
+    moved = t.node("moved", call=False, **QUIET)
+    seen = member.wait("member.joined", LIMIT, moved.started_at, member=owner_id)
+    t.expect(seen["role"] == "owner", seen)
+    member_id = member.id
+    run(t, "channel", "revoke", t.channel, member_id, "--data", data(t, "moved"))
+    refused = member.wait("error", LIMIT)
+    t.expect("removed" in refused["message"], refused)
+    # A directory with another identity is left alone.
+    refused = run(t, "identity", "import", backup, *words, "--data", data(t, "member"), code=1)
+    t.expect("using" in refused or "another identity" in refused, refused)

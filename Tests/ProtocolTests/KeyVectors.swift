@@ -60,8 +60,8 @@ let channelVectors = Topic(
         "memory-bytes": .number(67_108_864), "lanes": .number(1),
       ]
     ) { inputs in
-      #expect(try UInt64(ChannelKey.passphrasePasses) == inputs.number("passes"))
-      #expect(try UInt64(ChannelKey.passphraseMemoryBytes) == inputs.number("memory-bytes"))
+      #expect(try UInt64(PassphraseKey.passes) == inputs.number("passes"))
+      #expect(try UInt64(PassphraseKey.memoryBytes) == inputs.number("memory-bytes"))
       let channel = ChannelKey.fromPassphrase(
         try inputs.text("passphrase"), name: try inputs.text("name"))
       return try #require(channel).withSecret { [UInt8]($0) }

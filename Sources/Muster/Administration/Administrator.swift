@@ -322,7 +322,9 @@ struct Administrator {
     var summary = summary(of: stored, for: node.id)
     let genesis = stored.genesis.flatMap { SignedGenesis.verified($0) }
     let seconds = WallClock.milliseconds / 1000
-    let rights = try rights(in: stored, genesis, node)
+    // The node knows more than the store while it is in the channel.
+    var rights = node.rights(in: stored.id)
+    if rights == nil { rights = try store.rights(in: stored) }
     let roles = rights?.members(at: seconds) ?? []
     summary.invites = (rights?.invites(at: seconds) ?? []).map(Self.summary)
     let own = node.ownMember(in: stored.id)
@@ -352,21 +354,5 @@ struct Administrator {
       invite: invite.id.short, role: invite.role.name, uses: invite.uses == 0 ? nil : invite.uses,
       expiresAt: invite.expiresAt == 0 ? nil : invite.expiresAt, usable: invite.isUsable,
       confirmed: invite.confirmed.map(\.short), provisional: invite.provisional.map(\.short))
-  }
-
-  /// The rights as the node knows them; if the node is not in the channel, as the stored entries
-  /// say. Nil for open channels.
-  private func rights(
-    in stored: StoredChannel, _ genesis: SignedGenesis?, _ node: borrowing Node
-  ) throws(MusterError) -> Rights? {
-    guard let genesis else { return nil }
-    if let rights = node.rights(in: stored.id) { return rights }
-    var document = Document(channel: stored.id, exempt: genesis.genesis.owner)
-    for bytes in try store.entries(of: stored.id) {
-      if let entry = try? SignedEntry.verified(bytes, in: stored.id) { _ = document.insert(entry) }
-    }
-    var rights = Rights(channel: stored.id, genesis: genesis)
-    rights.update(from: document)
-    return rights
   }
 }

@@ -1,0 +1,140 @@
+import FoundationEssentials
+import MusterBase
+import MusterCrypto
+import MusterDevices
+import MusterStore
+
+/// Backups of an identity and the channels it remembers, sealed with a passphrase, behind
+/// `muster identity`.
+///
+/// A backup has what a node needs to act as the same member and owner elsewhere: secret keys,
+/// roles, and the keys of others that its user knows. Messages stay where they are.
+public enum IdentityBackup {
+  /// What a backup is of.
+  public struct Summary: Codable, Equatable, Sendable {
+    /// The identity's id, 16 hex digits.
+    public var member: String
+    /// The identity's full key, 64 hex digits.
+    public var key: String
+    /// The local names of the channels, oldest first.
+    public var channels: [String]
+
+    /// The JSON object that `--json` prints.
+    public var json: JSONValue { JSONValue(encoding: self) }
+  }
+
+  private static let context = "muster/1 identity backup"
+
+  /// Seals the identity in a data directory, the default one if `data` is nil. The text is ASCII,
+  /// in lines of at most 64 characters.
+  ///
+  /// Throws if there is no identity, a node is using the directory, or it cannot be read.
+  public static func export(
+    data: String?, passphrase: String
+  ) async throws(MusterError) -> (text: String, summary: Summary) {
+    let directory = try await opened(data)
+    guard let identity = try directory.storedIdentity() else {
+      throw MusterError(
+        "there is no identity in \(directory.path) yet",
+        hint: "name the directory with --data; muster join and muster channel create make one")
+    }
+    let content = try Content(
+      of: identity, named: directory.displayName(), in: try Store.open(directory))
+    let plaintext: [UInt8]
+    do { plaintext = try content.encoded() } catch {
+      throw MusterError("the backup cannot be made (\(error))", hint: "check the data directory")
+    }
+    var entropy = Entropy.system
+    let sealed = PassphraseSeal.seal(
+      plaintext, passphrase: passphrase, context: context, entropy: &entropy)
+    guard let sealed else { throw noMemory }
+    return (BackupArmour.text(of: sealed), content.summary(of: identity))
+  }
+
+  /// Restores an identity and its channels into a data directory, the default one if `data` is nil.
+  /// If the directory has the same identity, what it lacks is added.
+  ///
+  /// Throws, without a change, if the text is no backup or damaged, the passphrase is another one,
+  /// a node is using the directory, or it has another identity.
+  public static func restore(
+    _ text: String, data: String?, passphrase: String
+  ) async throws(MusterError) -> Summary {
+    guard let sealed = BackupArmour.bytes(in: text) else {
+      throw MusterError(
+        "that is no backup of an identity", hint: "name a file that muster identity export wrote")
+    }
+    let plaintext: [UInt8]
+    do {
+      plaintext = try PassphraseSeal.open(sealed, passphrase: passphrase, context: context)
+    } catch .noMemory { throw noMemory } catch {
+      throw MusterError(
+        "the passphrase is not the backup's, or the backup is damaged", hint: "try again")
+    }
+    guard let content = try? Content(decoding: plaintext), let identity = content.identity else {
+      throw MusterError(
+        "the backup was written by another version of muster", hint: "update this one")
+    }
+    let directory = try await opened(data)
+    if let present = try directory.storedIdentity(), present.id != identity.id {
+      throw MusterError(
+        "\(directory.path) has another identity, \(present.id)",
+        hint: "use --data with a new directory, or move this one away")
+    }
+    let store = try Store.open(directory)
+    for channel in content.channels { try channel.restore(into: store) }
+    try directory.store(identity)
+    if let name = content.name, directory.displayName() == nil {
+      directory.remember(displayName: name)
+    }
+    return content.summary(of: identity)
+  }
+
+  /// Opens the data directory. A short command may hold its lock for a few milliseconds, a node
+  /// that is stopping for at most a second; both are waited for.
+  private static func opened(_ data: String?) async throws(MusterError) -> DataDirectory {
+    guard let path = data ?? DataDirectory.defaultPath else {
+      throw MusterError(
+        "neither XDG_DATA_HOME nor HOME is set", hint: "use --data DIR", kind: .usage)
+    }
+    for _ in 0..<150 {
+      if let directory = try DataDirectory.open(path) { return directory }
+      do { try await Task.sleep(for: .milliseconds(20)) } catch {
+        throw MusterError("the command was cancelled", hint: "nothing was changed")
+      }
+    }
+    throw MusterError(
+      "a node is using the data directory \(path)",
+      hint: "end it first, or name another directory with --data")
+  }
+
+  private static var noMemory: MusterError {
+    MusterError(
+      "the passphrase cannot be used: \(PassphraseKey.memoryBytes >> 20) MiB of memory are needed",
+      hint: "end other programs")
+  }
+}
+
+/// The text form of a sealed backup: base64 (RFC 4648 section 4) between two marker lines, as in
+/// PEM (RFC 7468).
+private enum BackupArmour {
+  private static let begin = "-----BEGIN MUSTER IDENTITY-----"
+  private static let end = "-----END MUSTER IDENTITY-----"
+
+  static func text(of bytes: [UInt8]) -> String {
+    let body = Data(bytes).base64EncodedString(
+      options: [.lineLength64Characters, .endLineWithLineFeed])
+    return "\(begin)\n\(body)\n\(end)\n"
+  }
+
+  /// The bytes between the marker lines, whatever stands around these; nil if there are none.
+  static func bytes(in text: String) -> [UInt8]? {
+    let lines = text.split(whereSeparator: \.isNewline).map { line in
+      String(line.filter { !$0.isWhitespace })
+    }
+    let markers = [begin, end].map { marker in String(marker.filter { !$0.isWhitespace }) }
+    guard let first = lines.firstIndex(of: markers[0]),
+      let last = lines[first...].firstIndex(of: markers[1])
+    else { return nil }
+    return Data(base64Encoded: lines[(first + 1)..<last].joined()).map { Array($0) }
+  }
+}

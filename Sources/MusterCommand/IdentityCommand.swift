@@ -63,8 +63,13 @@ struct IdentityExportCommand: AsyncParsableCommand {
   @OptionGroup var options: IdentityOptions
 
   func run() async throws {
+    guard file != "-" || !options.data.json else {
+      throw MusterError(
+        "--json and - exclude each other: standard output takes one of them",
+        hint: "name a file", kind: .usage)
+    }
     guard file == "-" || access(file, F_OK) != 0 else {
-      throw MusterError("\(file) exists already", hint: "name a new file")
+      throw MusterError("\(Words.shown(file)) exists already", hint: "name a new file")
     }
     let passphrase = try options.givenPassphrase(isNew: true)
     if let warning = MusterError(weakBackupPassphrase: passphrase) {
@@ -99,6 +104,7 @@ struct IdentityImportCommand: AsyncParsableCommand {
       text, data: options.data.data, passphrase: passphrase)
     if options.data.json { return print(summary.json.text) }
     print("\(IdentityWords.text(summary)) is restored.")
+    print(Style.dim("Let it meet the others before it removes anybody from a channel."))
   }
 }
 
@@ -114,8 +120,9 @@ private enum IdentityWords {
 
 /// Reads the file of a backup.
 private enum BackupFile {
-  /// More than a backup of `Limits.channels` full channels takes, in bytes.
-  private static let limit = 64 << 20
+  /// In bytes: more than dozens of full channels take, and less than the memory of a machine on
+  /// which another file was named by mistake.
+  private static let limit = 256 << 20
 
   /// The content of a file, or of standard input for `-`.
   static func text(of path: String) throws(MusterError) -> String {

@@ -337,3 +337,35 @@ def an_identity_is_backed_up_and_moved(t):
     # A directory with another identity is left alone.
     refused = run(t, "identity", "import", backup, *words, "--data", data(t, "member"), code=1)
     t.expect("using" in refused or "another identity" in refused, refused)
+
+
+@check(gate=True)
+def an_older_backup_catches_up_with_the_channels_key(t):
+    created(t)
+    url = invite(t, "presenter", "owner", "--uses", "2")
+    backup = os.path.join(t.folder, "backup")
+    words = ("--passphrase", "correct horse battery staple")
+    run(t, "identity", "export", backup, *words, "--data", data(t, "owner"))
+    owner = t.node("owner", call=False, **QUIET)
+    member = guest(t, "member", url, call=False)
+    goes = guest(t, "goes", url, call=False)
+    for node in (member, goes):
+        owner.wait("member.joined", LIMIT, member=node.id)
+    owner_id, goes_id = owner.id, goes.id
+    run(t, "channel", "revoke", t.channel, goes_id, "--data", data(t, "owner"))
+    member.wait("member.left", LIMIT, member=goes_id, reason="removed")
+    owner.send("quit")
+    owner.ended(LIMIT)
+    shutil.rmtree(data(t, "owner"))
+
+    run(t, "identity", "import", backup, *words, "--data", data(t, "moved"))
+    t.expect(shown(t, "moved")["epoch"] == 0, shown(t, "moved"))
+    moved = t.node("moved", call=False, **QUIET)
+    member.wait("member.joined", LIMIT, moved.started_at, member=owner_id)
+    t.until(lambda: shown(t, "moved")["epoch"] == 1, "it has the key in force")
+    roles = {one["member"]: one["role"] for one in shown(t, "moved")["members"]}
+    t.expect(roles.get(goes_id, "none") == "none" and roles[member.id] == "presenter", roles)
+    sent = moved.send("say", text="back again")
+    member.wait("message", LIMIT, sent, text="back again")
+    run(t, "channel", "revoke", t.channel, member.id, "--data", data(t, "moved"))
+    t.expect("removed" in member.wait("error", LIMIT, sent)["message"], member.all("error"))

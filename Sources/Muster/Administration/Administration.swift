@@ -174,30 +174,46 @@ public enum Administration {
   public static func perform(
     _ request: Request, data: String?
   ) async throws(MusterError) -> Reply {
+    let path = try path(of: data)
+    let reply = try await retrying { () async throws(MusterError) -> Reply? in
+      guard let directory = try DataDirectory.open(path) else {
+        return try await ControlSocket.ask(.administer(request), in: path)
+      }
+      guard !request.verb.needsNode else {
+        throw MusterError(
+          "no node runs on the data directory \(path)",
+          hint: "start one with muster join, or name its directory with --data")
+      }
+      return try OfflineAdministration(directory).perform(request)
+    }
+    guard let reply else { throw ControlSocket.noAnswer(in: path) }
+    guard let failure = reply.failure else { return reply }
+    throw MusterError(
+      failure.message, hint: failure.hint, kind: failure.isUsage ? .usage : .failure)
+  }
+
+  /// The path of the data directory `data`, or of the default one if it is nil. Throws if that is
+  /// unknown.
+  static func path(of data: String?) throws(MusterError) -> String {
     guard let path = data ?? DataDirectory.defaultPath else {
       throw MusterError(
         "neither XDG_DATA_HOME nor HOME is set", hint: "use --data DIR", kind: .usage)
     }
+    return path
+  }
+
+  /// The first result of `attempt` that is not nil. A data directory may be locked by another short
+  /// command, or by a node that is starting or stopping: nil if it is for 3 s.
+  static func retrying<Result>(
+    _ attempt: () async throws(MusterError) -> Result?
+  ) async throws(MusterError) -> Result? {
     for _ in 0..<attempts {
-      if let directory = try DataDirectory.open(path) {
-        guard !request.verb.needsNode else {
-          throw MusterError(
-            "no node runs on the data directory \(path)",
-            hint: "start one with muster join, or name its directory with --data")
-        }
-        return try OfflineAdministration(directory).perform(request)
-      }
-      if let reply = try await ControlSocket.ask(.administer(request), in: path) {
-        guard let failure = reply.failure else { return reply }
-        throw MusterError(
-          failure.message, hint: failure.hint, kind: failure.isUsage ? .usage : .failure)
-      }
-      // The lock is held by another short command, or by a node that is starting or stopping.
+      if let result = try await attempt() { return result }
       do { try await Task.sleep(for: pause) } catch {
         throw MusterError("the command was cancelled", hint: "nothing was changed")
       }
     }
-    throw ControlSocket.noAnswer(in: path)
+    return nil
   }
 
   /// The maximum number of attempts, 3 s in total: another command holds the lock for a few

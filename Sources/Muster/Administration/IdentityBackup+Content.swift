@@ -67,7 +67,12 @@ extension IdentityBackup.Content {
     self = try JSONDecoder().decode(Self.self, from: Data(json))
   }
 
-  func encoded() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
+  func encoded() throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    // Base64 has slashes.
+    encoder.outputFormatting = .withoutEscapingSlashes
+    return Array(try encoder.encode(self))
+  }
 
   /// The identity; nil if the seed is not one.
   var identity: Identity? { Identity(seed: Array(seed)) }

@@ -55,7 +55,8 @@ public enum IdentityBackup {
   /// If the directory has the same identity, what it lacks is added.
   ///
   /// Throws, without a change, if the text is no backup or damaged, the passphrase is another one,
-  /// a node is using the directory, or it has another identity.
+  /// a node is using the directory, or it has another identity. After a failed write, such as on a
+  /// full disk, a part is restored; doing it again adds the rest.
   public static func restore(
     _ text: String, data: String?, passphrase: String
   ) async throws(MusterError) -> Summary {
@@ -81,30 +82,26 @@ public enum IdentityBackup {
         hint: "use --data with a new directory, or move this one away")
     }
     let store = try Store.open(directory)
-    for channel in content.channels { try channel.restore(into: store) }
+    // The identity comes first: a node that starts after a failure would make another one.
     try directory.store(identity)
+    for channel in content.channels { try channel.restore(into: store) }
     if let name = content.name, directory.displayName() == nil {
       directory.remember(displayName: name)
     }
     return content.summary(of: identity)
   }
 
-  /// Opens the data directory. A short command may hold its lock for a few milliseconds, a node
-  /// that is stopping for at most a second; both are waited for.
   private static func opened(_ data: String?) async throws(MusterError) -> DataDirectory {
-    guard let path = data ?? DataDirectory.defaultPath else {
+    let path = try Administration.path(of: data)
+    let directory = try await Administration.retrying { () throws(MusterError) in
+      try DataDirectory.open(path)
+    }
+    guard let directory else {
       throw MusterError(
-        "neither XDG_DATA_HOME nor HOME is set", hint: "use --data DIR", kind: .usage)
+        "a node is using the data directory \(path)",
+        hint: "end it first, or name another directory with --data")
     }
-    for _ in 0..<150 {
-      if let directory = try DataDirectory.open(path) { return directory }
-      do { try await Task.sleep(for: .milliseconds(20)) } catch {
-        throw MusterError("the command was cancelled", hint: "nothing was changed")
-      }
-    }
-    throw MusterError(
-      "a node is using the data directory \(path)",
-      hint: "end it first, or name another directory with --data")
+    return directory
   }
 
   private static var noMemory: MusterError {
@@ -128,13 +125,10 @@ private enum BackupArmour {
 
   /// The bytes between the marker lines, whatever stands around these; nil if there are none.
   static func bytes(in text: String) -> [UInt8]? {
-    let lines = text.split(whereSeparator: \.isNewline).map { line in
-      String(line.filter { !$0.isWhitespace })
-    }
-    let markers = [begin, end].map { marker in String(marker.filter { !$0.isWhitespace }) }
-    guard let first = lines.firstIndex(of: markers[0]),
-      let last = lines[first...].firstIndex(of: markers[1])
+    guard let head = text.firstRange(of: begin),
+      let tail = text[head.upperBound...].firstRange(of: end)
     else { return nil }
-    return Data(base64Encoded: lines[(first + 1)..<last].joined()).map { Array($0) }
+    let body = text[head.upperBound..<tail.lowerBound].filter { !$0.isWhitespace }
+    return Data(base64Encoded: body).map { Array($0) }
   }
 }

@@ -31,6 +31,11 @@ extension MusterError {
     case .tooManyEpochs:
       self.init(
         "the channel's key was changed \(Limits.epochs) times", hint: "create a new channel")
+    case .restored:
+      self.init(
+        "this node was restored from a backup and has met no member since: they may have a newer "
+          + "key, and would not find a node that changes an older one",
+        hint: "let it meet a member first, or use --force")
     case .busy:
       self.init("earlier changes are still being written", hint: "try again; check the disk")
     }

@@ -96,6 +96,7 @@ extension Store.Change {
       case .forget(let ids): .forget(ids, channel: channel)
       case .delivered(let id): .delivered(id, channel: channel)
       case .key(let key): .key(key, channel: channel)
+      case .met: .met(channel)
       }
   }
 }

@@ -58,6 +58,13 @@ struct ChannelRevokeCommand: AsyncParsableCommand {
   @Flag(help: "Only say what would be removed.")
   var dryRun = false
 
+  @Flag(
+    help: """
+      Also if this node was restored from a backup and has met no member since. Members that have a \
+      newer key than the backup do not find it any more then.
+      """)
+  var force = false
+
   @OptionGroup var options: DataOptions
 
   func run() async throws {
@@ -72,6 +79,7 @@ struct ChannelRevokeCommand: AsyncParsableCommand {
       return
     }
     request.isDryRun = false
+    request.isForced = force
     let reply = try await options.perform(request)
     if options.json { return print(reply.json.text) }
     guard preview.channels.first?.isOwner == true else {

@@ -104,7 +104,7 @@ struct IdentityImportCommand: AsyncParsableCommand {
       text, data: options.data.data, passphrase: passphrase)
     if options.data.json { return print(summary.json.text) }
     print("\(IdentityWords.text(summary)) is restored.")
-    print(Style.dim("Let it meet the others before it removes anybody from a channel."))
+    print(Style.dim("Before it removes anybody from a channel, it has to meet another member."))
   }
 }
 

@@ -21,6 +21,12 @@ struct Channel: HasDeadline, Sendable {
   /// Why peers refused this node as a member; cleared when this node's role changes. A reason
   /// causes an event only when it is added.
   var refusals: [Refusal] = []
+  /// Whether its keys come from a backup, and no other member has been met since.
+  var isRestored = false
+
+  /// Whether members may have a newer key: if this node changed an older one, they would not find
+  /// each other any more.
+  var mayLackKey: Bool { isRestored && state.comparedAt == nil }
 
   /// This node's flags in its presence in this channel, including mute states.
   func flags(from all: MemberFlags) -> MemberFlags {
@@ -45,7 +51,7 @@ struct Channel: HasDeadline, Sendable {
   }
 
   var deadline: Instant? {
-    soonest(soonest(state.deadline, startsCallAt), state.keyChangeDueAt)
+    soonest(soonest(state.deadline, startsCallAt), mayLackKey ? nil : state.keyChangeDueAt)
   }
 }
 

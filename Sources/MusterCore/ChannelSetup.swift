@@ -18,6 +18,8 @@ public struct ChannelSetup: Sendable {
   public var undelivered: [EntryID] = []
   /// An invite that this node has not yet redeemed.
   public var credential: InviteCredential?
+  /// Whether the keys come from a backup, so that members may have a newer one.
+  public var isRestored = false
 
   /// Creates the setup of an open channel.
   public init(name: String, key: ChannelKey) {
@@ -89,6 +91,9 @@ public enum CommandRefusal: Error, Equatable, Sendable {
   case tooLong
   /// The text is empty.
   case empty
+  /// This node was restored from a backup and has met no other member since, so that there may be
+  /// a key that it does not know.
+  case restored
   /// The number of key changes has reached `Limits.epochs`.
   case tooManyEpochs
   /// Earlier changes by this node are still being written to disk.

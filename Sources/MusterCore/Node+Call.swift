@@ -64,6 +64,7 @@ extension Node {
       if isInCall(channel) { updateCallState(in: channel, at: now, &out) }
     }
     enterCallIfDue(channel, at: now, &out)
+    noteMeeting(in: channel, &out)
     changeKeyIfDue(channel, at: now, &out)
   }
 

@@ -18,7 +18,7 @@ extension Node {
     var out: [Output] = []
     channels[id] = Channel(
       name: setup.name, genesis: setup.genesis, state: state(of: setup), openedAt: now,
-      muted: configuration.muted)
+      muted: configuration.muted, isRestored: setup.isRestored)
     perform(enter(id, credential: setup.credential, at: now), in: id, at: now, &out)
     noteRole(channels[id]?.state.role(of: identity.id) ?? .none, in: id)
     perform(keyring.open(id, setup.keys), at: now, &out)
@@ -170,9 +170,10 @@ extension Node {
 
   /// Revokes the role of a member, or an invite with the roles of all who came by it; `key` is the
   /// member's key or the invite's one-time key. If this node is the owner named in the genesis, the
-  /// channel's key also changes, and only the remaining members get the new one.
+  /// channel's key also changes, and only the remaining members get the new one; if a backup may
+  /// lack the key in force, that needs to be forced (`isForced`).
   public mutating func revoke(
-    _ key: NodeID, in channel: ChannelID, at now: Instant
+    _ key: NodeID, isForced: Bool = false, in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {
     try checkOwnership(over: key, in: channel)
     guard let entry = channels[channel], let owner = entry.genesis?.genesis.owner else {
@@ -183,6 +184,7 @@ extension Node {
     guard owner == identity.id else {
       return change(channel, at: now) { $0.remove([key], at: now) }
     }
+    guard !entry.mayLackKey || isForced else { throw .restored }
     return try changeKey(of: channel, removing: [key], at: now)
   }
 
@@ -212,10 +214,19 @@ extension Node {
     return out
   }
 
+  /// Notes that this node, restored from a backup, knows what another member knows.
+  mutating func noteMeeting(in channel: ChannelID, _ out: inout [Output]) {
+    guard let index = channels.index(of: channel), channels[at: index].isRestored,
+      !channels[at: index].mayLackKey
+    else { return }
+    channels[at: index].isRestored = false
+    out.append(.write(.met, in: channel))
+  }
+
   /// Changes the key of a channel that this node owns if that is due because roles have expired.
   /// A change that cannot be made now is tried again later.
   mutating func changeKeyIfDue(_ channel: ChannelID, at now: Instant, _ out: inout [Output]) {
-    guard let index = channels.index(of: channel),
+    guard let index = channels.index(of: channel), !channels[at: index].mayLackKey,
       let due = channels[at: index].state.keyChangeDueAt, due <= now
     else { return }
     guard channels[at: index].pendingKey == nil, !isWaitingForDisk(in: channel) else {

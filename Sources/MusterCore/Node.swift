@@ -99,6 +99,8 @@ public struct Node: ~Copyable, Sendable {
     case delivered(EntryID)
     /// A key of the channel.
     case key(EpochKey)
+    /// This node, restored from a backup, knows what another member knows (`ChannelSetup.isRestored`).
+    case met
   }
 
   /// The key pair of this node, the same across restarts.

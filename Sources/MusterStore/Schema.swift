@@ -40,6 +40,11 @@ package enum Schema {
         table.primaryKey(["channel", "name", "key"])
       }
     }
+    migrator.registerMigration("2 restored channels") { database in
+      try database.alter(table: "channel") { table in
+        table.add(column: "isRestored", .boolean).notNull().defaults(to: false)
+      }
+    }
     return migrator
   }
 }

@@ -28,6 +28,8 @@ public final class Store: Sendable {
     case rename(ChannelID, to: String)
     /// Deletes all that is stored of a channel: keys, invite, entries, and its members' names.
     case forgetChannel(ChannelID)
+    /// Notes that this node, restored from a backup, knows what another member of a channel knows.
+    case met(ChannelID)
     /// Replaces the list of rendezvous servers at which members of a channel met, as `HOST:PORT`,
     /// best first.
     case rendezvous([String], channel: ChannelID)
@@ -161,15 +163,15 @@ public final class Store: Sendable {
       try database.execute(
         sql: """
           INSERT OR REPLACE INTO channel
-          (id, name, genesis, createdAt, ticketGrant, ticketSeed, peers, rendezvous)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+          (id, name, genesis, createdAt, ticketGrant, ticketSeed, peers, rendezvous, isRestored)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
           """,
         arguments: [
           Data(channel.id.hash.bytes), channel.name, channel.genesis.map { Data($0) },
           Int64(clamping: channel.createdAt), channel.credential.map { Data($0.grant) },
           channel.credential.map { Data($0.seed) },
           channel.bootstrapAddresses.joined(separator: "\n"),
-          channel.rendezvous.joined(separator: "\n"),
+          channel.rendezvous.joined(separator: "\n"), channel.isRestored,
         ])
       for key in channel.keys { try Self.insert(key, channel.id, database) }
     }
@@ -191,6 +193,7 @@ public final class Store: Sendable {
     }
     channel.bootstrapAddresses = try lines(row, "peers")
     channel.rendezvous = try lines(row, "rendezvous")
+    channel.isRestored = try row.decode(forColumn: "isRestored")
     let keys = try Row.fetchAll(
       database, sql: "SELECT number, secret FROM epochKey WHERE channel = ? ORDER BY number",
       arguments: [bytes])
@@ -286,6 +289,10 @@ public final class Store: Sendable {
         try database.execute(sql: "DELETE FROM \(table) WHERE channel = ?", arguments: [id])
       }
       try database.execute(sql: "DELETE FROM channel WHERE id = ?", arguments: [id])
+    case .met(let channel):
+      try database.execute(
+        sql: "UPDATE channel SET isRestored = FALSE WHERE id = ?",
+        arguments: [Data(channel.hash.bytes)])
     case .rendezvous(let texts, let channel):
       try database.execute(
         sql: "UPDATE channel SET rendezvous = ? WHERE id = ?",

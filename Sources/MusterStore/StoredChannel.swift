@@ -37,6 +37,9 @@ public struct StoredChannel: Sendable {
   public var bootstrapAddresses: [String] = []
   /// The addresses (`HOST:PORT`) of rendezvous servers, best first.
   public var rendezvous: [String] = []
+  /// Whether the channel comes from a backup, which may lack its newest key, and no other member has
+  /// been met since.
+  public var isRestored = false
 
   /// A channel without keys, credential and addresses, which can be set afterwards.
   public init(id: ChannelID, name: String, createdAt: UInt64) {
@@ -58,11 +61,13 @@ public struct StoredChannel: Sendable {
       return nil
     }
     let secret = credential.flatMap { Identity(seed: $0.seed) }
-    return ChannelSetup(
+    var setup = ChannelSetup(
       name: name, keys: keys, genesis: signed, entries: [],
       credential: secret.flatMap { secret in
         credential.map { MusterCore.InviteCredential(grant: $0.grant, secret: secret) }
       })
+    setup.isRestored = isRestored
+    return setup
   }
 }
 

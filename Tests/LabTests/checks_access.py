@@ -360,6 +360,9 @@ def an_older_backup_catches_up_with_the_channels_key(t):
 
     run(t, "identity", "import", backup, *words, "--data", data(t, "moved"))
     t.expect(shown(t, "moved")["epoch"] == 0, shown(t, "moved"))
+    # It would have another key than the members, and not find them any more.
+    refused = run(t, "channel", "revoke", t.channel, "07" * 32, "--data", data(t, "moved"), code=1)
+    t.expect("--force" in refused and shown(t, "moved")["epoch"] == 0, refused)
     moved = t.node("moved", call=False, **QUIET)
     member.wait("member.joined", LIMIT, moved.started_at, member=owner_id)
     t.until(lambda: shown(t, "moved")["epoch"] == 1, "it has the key in force")

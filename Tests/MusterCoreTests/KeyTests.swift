@@ -100,6 +100,32 @@ struct KeyTests {
     #expect(keys.contradictions() == [])
   }
 
+  /// Members with a newer key than the backup's would not find it any more.
+  @Test func aCreatorFromAnOldBackupMeetsAMemberBeforeItChangesTheKey() throws {
+    var keys = try KeyWorld(4, joining: [0, 1, 2, 3])
+    keys.grant(.attendee, to: 3, expiring: 5)
+    keys.world.run(for: .seconds(1))
+    let channel = keys.channel
+    let backup = keys.world.hosts[0].node.entries(of: channel).map(\.bytes)
+    try keys.revoke(2)
+    keys.world.run(for: .seconds(1))
+    keys.world.passes = { from, to, _ in from != 0 && to != 0 }
+    keys.world.restart(0)
+    keys.join(0, entries: backup, isRestored: true)
+    keys.world.run(for: .seconds(10))
+    let member = keys.world.id(1)
+    #expect(throws: CommandRefusal.restored) {
+      try keys.world.hosts[0].node.revoke(member, in: channel, at: keys.world.now)
+    }
+    #expect(keys.epochs(of: [0, 1]) == [0, 1])
+    keys.world.passes = { _, _, _ in true }
+    keys.world.run(for: .seconds(25))
+    // It has the newest key, and has made the change for the role that expired meanwhile.
+    #expect(keys.epochs(of: [0, 1]) == [2, 2] && keys.expired() == [[keys.world.id(3)]])
+    #expect(keys.world.hosts[0].node.member(member, of: channel) != nil)
+    #expect(keys.contradictions() == [])
+  }
+
   /// A removal changes the key as well.
   @Test func aKeyChangeCoversTheRolesThatHaveExpired() throws {
     var keys = try KeyWorld(5, joining: [0, 1, 2, 3])

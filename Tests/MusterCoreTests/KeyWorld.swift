@@ -34,11 +34,12 @@ struct KeyWorld {
   /// stored.
   mutating func join(
     _ index: Int, entries: [[UInt8]] = [], credential: InviteCredential? = nil,
-    key: EpochKey? = nil
+    key: EpochKey? = nil, isRestored: Bool = false
   ) {
-    let setup = ChannelSetup(
+    var setup = ChannelSetup(
       name: "keys", keys: [key ?? EpochKey(number: 0, key: firstKey)], genesis: genesis,
       entries: entries, credential: credential)
+    setup.isRestored = isRestored
     world.call(index) { $0.join(setup, call: false, at: $1) }
   }
 

@@ -74,6 +74,23 @@ struct IdentityBackupTests {
     #expect(channels.first?.keys.map(\.number) == [0, 1])
   }
 
+  /// The others may have a newer key than the backup: changing this one would split the channel.
+  @Test func aRestoredOwnerChangesTheKeyOnceItHasMetAMember() async throws {
+    let (old, new) = (try await owned(), StoreFixture())
+    let backup = try await IdentityBackup.export(data: old.path, passphrase: passphrase)
+    _ = try await IdentityBackup.restore(backup.text, data: new.path, passphrase: passphrase)
+    var request = Administration.Request(.revoke)
+    request.channel = "lab"
+    request.member = known("Anna", 7).key.key.hex
+    let (path, unforced) = (new.path, request)
+    let refused = await error { _ = try await Administration.perform(unforced, data: path) }
+    #expect(refused?.hint.contains("--force") == true)
+    #expect(try await shown(new)?.epoch == 0)
+    request.isForced = true
+    _ = try await Administration.perform(request, data: path)
+    #expect(try await shown(new)?.epoch == 1)
+  }
+
   @Test func textAroundABackupDoesNoHarm() async throws {
     let (old, new) = (try await owned(), StoreFixture())
     let backup = try await IdentityBackup.export(data: old.path, passphrase: passphrase)

@@ -176,7 +176,7 @@ struct StoreDiskTests {
       Self.message(50), .delivered(bytes32(50), channel: Self.channel),
       .forget([bytes32(50)], channel: Self.channel),
       .identity(known("berta", 2), channel: Self.channel),
-      .key(try #require(epochKey(9)), channel: Self.channel),
+      .key(try #require(epochKey(9)), channel: Self.channel), .met(Self.channel),
     ])
   }
 }

@@ -91,6 +91,18 @@ struct StoreTests {
     #expect(try again.entries(of: other).count == 1 && again.identities(of: other).count == 1)
   }
 
+  @Test func aRestoredChannelIsMarkedUntilAMemberIsMet() throws {
+    let store = try StoreFixture().store()
+    var channel = stored(1, "lab", at: 1)
+    channel.isRestored = true
+    try store.save(channel)
+    #expect(try store.channels().map(\.isRestored) == [true])
+    try store.apply([.met(ChannelID(bytes32(2)))])
+    #expect(try store.channels().map(\.isRestored) == [true])
+    try store.apply([.met(channel.id)])
+    #expect(try store.channels().map(\.isRestored) == [false])
+  }
+
   @Test func theRendezvousThatWorkedAreRemembered() throws {
     let store = try fixture.store()
     try store.save(stored(1, "lab", at: 1))

@@ -46,6 +46,8 @@ public enum Administration {
     public var settings = ChannelSettings()
     /// Whether `revoke` only says what it would remove.
     public var isDryRun = false
+    /// Whether `revoke` changes a key that comes from a backup and may not be the newest.
+    public var isForced = false
     /// Whether the user confirms, for `verify`, that the codes are equal.
     public var confirm = false
 

@@ -210,9 +210,9 @@ struct Administrator {
     }
     let members = named == nil ? [key] : invited
     if !request.isDryRun {
-      do { outputs += try node.revoke(key, in: stored.id, at: now) } catch {
-        throw MusterError(error)
-      }
+      do {
+        outputs += try node.revoke(key, isForced: request.isForced, in: stored.id, at: now)
+      } catch { throw MusterError(error) }
     }
     return Administration.RemovalSummary(
       members: members.map(\.short), invite: invite?.id.short,

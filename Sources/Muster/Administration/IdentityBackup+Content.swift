@@ -141,6 +141,7 @@ extension IdentityBackup.Content.Channel {
     }
     channel.bootstrapAddresses = peers
     channel.rendezvous = rendezvous
+    channel.isRestored = true
     return channel
   }
 }

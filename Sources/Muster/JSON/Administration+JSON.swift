@@ -9,6 +9,7 @@ extension Administration.Request {
     case channel, name, member, role, expiresAt, roleExpiresAt, uses, peers, rendezvous
     case callEndsWithInitiator, onlyPresentersSend, confirm
     case isDryRun = "dryRun"
+    case isForced = "force"
   }
 
   /// Decodes the fields of a request; throws a `MusterError` for an unknown role.
@@ -38,6 +39,7 @@ extension Administration.Request {
         try fields.decodeIfPresent(Bool.self, forKey: .onlyPresentersSend) ?? false)
     confirm = try fields.decodeIfPresent(Bool.self, forKey: .confirm) ?? false
     isDryRun = try fields.decodeIfPresent(Bool.self, forKey: .isDryRun) ?? false
+    isForced = try fields.decodeIfPresent(Bool.self, forKey: .isForced) ?? false
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -56,6 +58,7 @@ extension Administration.Request {
     if settings.onlyPresentersSend { try fields.encode(true, forKey: .onlyPresentersSend) }
     if confirm { try fields.encode(true, forKey: .confirm) }
     if isDryRun { try fields.encode(true, forKey: .isDryRun) }
+    if isForced { try fields.encode(true, forKey: .isForced) }
   }
 }
 

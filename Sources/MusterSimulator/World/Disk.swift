@@ -118,6 +118,7 @@ struct Disk: Sendable {
       guard !keys.contains(where: { $0.number == key.number }) else { return }
       keys.append(key)
       keys.sort { $0.number < $1.number }
+    case .met: break  // Simulated nodes are not restored from backups.
     }
   }
 }

@@ -15,6 +15,9 @@ static const uint8_t app_js[] = {
 static const uint8_t stage_js[] = {
 #embed "page/stage.js"
 };
+static const uint8_t people_js[] = {
+#embed "page/people.js"
+};
 static const uint8_t chat_js[] = {
 #embed "page/chat.js"
 };
@@ -28,6 +31,7 @@ static const muster_asset assets[] = {
     {"/tiles.js", "text/javascript; charset=utf-8", tiles_js, sizeof tiles_js},
     {"/app.js", "text/javascript; charset=utf-8", app_js, sizeof app_js},
     {"/stage.js", "text/javascript; charset=utf-8", stage_js, sizeof stage_js},
+    {"/people.js", "text/javascript; charset=utf-8", people_js, sizeof people_js},
     {"/chat.js", "text/javascript; charset=utf-8", chat_js, sizeof chat_js},
     {"/worker.js", "text/javascript; charset=utf-8", worker_js, sizeof worker_js},
 };

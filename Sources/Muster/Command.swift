@@ -17,6 +17,10 @@ public enum Command: Equatable, Sendable {
   case mute(Media, channel: String? = nil)
   /// Unmutes the microphone, the camera or the share.
   case unmute(Media, channel: String? = nil)
+  /// Mutes a member of a lower role in the call for everyone, until its user unmutes.
+  case muteMember(Media, of: String, channel: String? = nil)
+  /// Removes a member of a lower role from the call, to which it cannot come back.
+  case removeFromCall(String, channel: String? = nil)
   /// Requests video of one member or of all members.
   case watch(Watch)
   /// Requests a keyframe from a member, for a viewer whose decoder has lost its state.
@@ -95,7 +99,10 @@ public enum Command: Equatable, Sendable {
     case startCall = "start-call"
     case joinCall = "join-call"
     case leaveCall = "leave-call"
-    case mute, unmute, watch, say, quit
+    case mute, unmute
+    case muteMember = "mute-member"
+    case removeFromCall = "remove-from-call"
+    case watch, say, quit
     case joinChannel = "join-channel"
     case leaveChannel = "leave-channel"
     case keyframe
@@ -132,7 +139,8 @@ public enum Command: Equatable, Sendable {
   public var channel: String? {
     switch self {
     case .startCall(let channel), .joinCall(let channel), .leaveCall(let channel),
-      .mute(_, let channel), .unmute(_, let channel), .keyframe(_, _, let channel),
+      .mute(_, let channel), .unmute(_, let channel), .muteMember(_, _, let channel),
+      .removeFromCall(_, let channel), .keyframe(_, _, let channel),
       .say(_, _, let channel), .leaveChannel(let channel):
       channel
     case .watch(let watch): watch.channel
@@ -152,6 +160,9 @@ public enum Command: Equatable, Sendable {
     case .leaveCall: return .leaveCall(channel: channel)
     case .mute(let media, _): return .mute(media, channel: channel)
     case .unmute(let media, _): return .unmute(media, channel: channel)
+    case .muteMember(let media, let member, _):
+      return .muteMember(media, of: member, channel: channel)
+    case .removeFromCall(let member, _): return .removeFromCall(member, channel: channel)
     case .watch(var watch):
       watch.channel = channel
       return .watch(watch)

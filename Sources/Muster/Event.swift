@@ -29,6 +29,8 @@ public enum Event: Sendable {
   case callEnded(channel: String, CallInfo, reason: String)
   /// The initiator became unreachable, and another participant has taken over.
   case callHandedOver(channel: String, ActiveCall)
+  /// A member of a higher role, `by`, mutes a member in the call for everyone, or removes it.
+  case callModerated(channel: String, Moderation, by: NodeID)
   case message(channel: String, TextMessage)
   case callState(channel: String, CallState)
   /// The dominant speaker of the call, which may be this node; nil after the former one has gone.

@@ -31,6 +31,16 @@ extension MusterError {
     case .tooManyEpochs:
       self.init(
         "the channel's key was changed \(Limits.epochs) times", hint: "create a new channel")
+    case .notInCall:
+      self.init("that member is not in the call", hint: "\"participants\" in call events are")
+    case .notLower(let role):
+      self.init(
+        "that member is \(role.name), which is not below this node's role",
+        hint: "ask the channel's owner")
+    case .removedFromCall(let remover):
+      self.init(
+        "this node was removed from this call by \(remover.short)",
+        hint: "it can join the next call")
     case .restored:
       self.init(
         "this node was restored from a backup and has met no member since: they may have a newer "
@@ -126,6 +136,7 @@ extension CommitSubject {
     case .invite: "the invite is not valid"
     case .call: "the call was neither started nor taken over"
     case .callEnd: "the call goes on without this node"
+    case .moderation: "nobody was muted or removed from the call"
     }
   }
 }
@@ -141,6 +152,7 @@ extension Capability {
     case .startCall: "start a call"
     case .share: "share the screen"
     case .handOver: "take over a call"
+    case .moderate: "mute others or remove them from the call"
     case .grant: "give roles"
     }
   }

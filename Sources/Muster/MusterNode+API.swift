@@ -75,6 +75,20 @@ extension MusterNode {
     try apply(share ? .mute(.share, channel: channel) : .unmute(.share, channel: channel))
   }
 
+  /// Mutes a member of a lower role in the call for everyone, until its user unmutes. Throws if the
+  /// member is not in the call, or the role of this node is not above that of the member.
+  public func mute(
+    _ media: Command.Media, of member: NodeID, in channel: String
+  ) throws(MusterError) {
+    try apply(.muteMember(media, of: member.key.hex, channel: channel))
+  }
+
+  /// Removes a member of a lower role from the call, to which it cannot come back. Throws as
+  /// `mute(_:of:in:)` does.
+  public func removeFromCall(_ member: NodeID, in channel: String) throws(MusterError) {
+    try apply(.removeFromCall(member.key.hex, channel: channel))
+  }
+
   /// Requests video no larger than `size`, in pixels, and no faster than `framesPerSecond`, from
   /// one member or from all; a nil `size` requests no video. A nil `stream` stands for all video
   /// streams. `isPinned` lets the video of a member rank before all that are not pinned.

@@ -52,6 +52,18 @@ extension MusterNode {
     case .leaveCall: try leaveCall(in: try channel(of: command))
     case .mute(let media, let name): try setMuted(media, true, in: name)
     case .unmute(let media, let name): try setMuted(media, false, in: name)
+    case .muteMember(let media, let text, _):
+      let channel = try channel(of: command)
+      let member = try participant(text, in: channel)
+      try attempt { node throws(CommandRefusal) in
+        try node.mute(media.own, of: member, in: channel, at: now)
+      }
+    case .removeFromCall(let text, _):
+      let channel = try channel(of: command)
+      let member = try participant(text, in: channel)
+      try attempt { node throws(CommandRefusal) in
+        try node.removeFromCall(member, in: channel, at: now)
+      }
     case .watch(let watch): try self.watch(watch, in: try channel(of: command))
     case .keyframe(let member, let stream, _):
       try requestKeyframe(of: stream ?? "camera", from: member, in: try channel(of: command))

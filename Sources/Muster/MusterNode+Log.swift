@@ -31,6 +31,11 @@ extension MusterNode {
       decided(
         "call handed over", channel, call.info.initiator,
         ["call": "\(call.info.id)", "reason": "its initiator has vanished"])
+    case .callModerated(let channel, let moderation, let author):
+      let record = CallModerationRecord(moderation, by: author)
+      decided(
+        "call moderated", channel, moderation.member,
+        ["by": "\(record.by)", "muted": "\(record.muted)", "removed": "\(record.removed)"])
     case .callState(let channel, let state):
       logger.info("call state", metadata: ["channel": "\(channel)", "state": "\(state.rawValue)"])
     case .layer(let channel, let member, let stream, let direction, let from, let to, let why):

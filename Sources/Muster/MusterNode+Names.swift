@@ -42,6 +42,11 @@ extension MusterNode {
     return id
   }
 
+  /// A member that may be moderated, this node included: that fails for another reason.
+  func participant(_ text: String, in channel: ChannelID) throws(MusterError) -> NodeID {
+    text == id.short || text == id.key.hex ? id : try member(text, in: channel)
+  }
+
   /// The addressee of a message, by full key or by id. Only members that are reachable, or known by
   /// a role, a message or a stored name, can be found by id.
   func correspondent(

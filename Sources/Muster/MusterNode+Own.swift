@@ -16,6 +16,17 @@ extension Node {
   }
 }
 
+extension Command.Media {
+  /// The medium as one of the node.
+  var own: OwnMedia {
+    switch self {
+    case .audio: .audio
+    case .video: .video
+    case .share: .share
+    }
+  }
+}
+
 /// Methods that report changes of this node's own member state and auto-join calls.
 extension MusterNode {
   /// Reports changes of this node's own role, call and mute state as member events.

@@ -25,6 +25,10 @@ extension MusterNode {
     public var speaker: NodeID?
     /// The videos that rest, since others rank higher for this node (`Configuration.maxStreams`).
     public var outranked: [MemberStream]
+    /// The member that removed this node from the active call; nil if it may join.
+    public var removedBy: NodeID?
+    /// The members that this node may mute for everyone or remove from the call.
+    public var moderated: [NodeID]
     /// Whether the channel has an owner and roles.
     public var isCreated: Bool
     /// The channel's policies, fixed when it was created; the defaults in an open channel.
@@ -37,12 +41,14 @@ extension MusterNode {
       guard let own = node.ownMember(in: channel), let name = node.name(of: channel) else {
         return nil
       }
+      let members = node.members(of: channel)
       return ChannelView(
-        id: channel, name: name, own: own, members: node.members(of: channel),
-        call: node.call(in: channel),
+        id: channel, name: name, own: own, members: members, call: node.call(in: channel),
         isInCall: node.isInCall(channel), callState: node.callState(in: channel),
         speaker: node.dominantSpeaker(in: channel),
-        outranked: node.outrankedStreams(in: channel), isCreated: node.genesis(of: channel) != nil,
+        outranked: node.outrankedStreams(in: channel), removedBy: node.remover(in: channel),
+        moderated: members.map(\.id).filter { node.mayModerate($0, in: channel) },
+        isCreated: node.genesis(of: channel) != nil,
         settings: node.genesis(of: channel)?.genesis.settings ?? ChannelSettings())
     }
   }
@@ -98,6 +104,8 @@ extension MusterNode {
     case .callLeft(let call, let member, let reason): .callLeft(channel: name, call, member, reason)
     case .callEnded(let call, let reason): .callEnded(channel: name, call, reason: reason)
     case .callHandedOver(let call): .callHandedOver(channel: name, call)
+    case .moderated(let moderation, let author):
+      .callModerated(channel: name, moderation, by: author)
     case .message(let message): .message(channel: name, message)
     case .commitFailed(let subject): .warning(MusterError(unwritten: subject))
     case .notKept(let subject): .warning(MusterError(notKept: subject))

@@ -70,6 +70,10 @@ public enum Limits {
   public static let callEntries = 256
   /// The maximum number of call claims and call ends by one author.
   public static let callEntriesPerAuthor = 64
+  /// The maximum number of moderations in a channel document: mutings and removals from calls.
+  public static let moderations = 256
+  /// The maximum number of moderations by one author.
+  public static let moderationsPerAuthor = 64
   /// The maximum number of grants by the channel's owner and, separately, by all other members
   /// together.
   public static let grants = 4096

@@ -60,8 +60,8 @@ struct ChannelRevokeCommand: AsyncParsableCommand {
 
   @Flag(
     help: """
-      Also if this node was restored from a backup and has met no member since. Members that have a \
-      newer key than the backup do not find it any more then.
+      Also if this node was restored from a backup and has met no member since. Members that have \
+      a newer key than the backup do not find it any more then.
       """)
   var force = false
 

@@ -45,6 +45,7 @@ enum SimulateReport {
       ("calls", calls(results)),
       ("epochs", .integer(sum(results) { $0.epochs })),
       ("grants", .integer(sum(results) { $0.grants })),
+      ("moderations", .integer(sum(results) { $0.moderations })),
       ("refusals", .integer(sum(results) { $0.refusals })),
     ]
     if results.count == 1, let only = results.first {

@@ -46,6 +46,8 @@ struct TerminalScreen {
       let leads = call.info.initiator == own ? "you lead" : "\(name(call.info.initiator)) leads"
       note("\(leads) the call in \(channel) now: whoever did has vanished")
     case .callEnded(let channel, _, let reason): note("the call in \(channel) is over (\(reason))")
+    case .callModerated(_, let moderation, let author):
+      note(moderation.sentence(by: author, for: own, name: name))
     case .message(let channel, let message): note(line(of: message, in: channel))
     case .warning(let error): warnings = (warnings + ["\(error)"]).suffix(Self.warningsKept)
     case .error(let error, _): note("error: \(error)")

@@ -96,6 +96,12 @@ public enum CommandRefusal: Error, Equatable, Sendable {
   case restored
   /// The number of key changes has reached `Limits.epochs`.
   case tooManyEpochs
+  /// The member is not in the call, so that there is nothing to mute or to remove it from.
+  case notInCall
+  /// The member has a role that is not lower than this node's.
+  case notLower(Role)
+  /// A member of a higher role has removed this node from the call.
+  case removedFromCall(by: NodeID)
   /// Earlier changes by this node are still being written to disk.
   case busy
 }

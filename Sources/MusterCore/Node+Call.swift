@@ -11,7 +11,8 @@ extension Node {
   public mutating func startCall(
     in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {
-    try check(call(in: channel) == nil ? .startCall : .joinCall, in: channel)
+    guard let entry = channels[channel] else { throw .unknownChannel }
+    if let refusal = refusalToEnter(entry) { throw refusal }
     var out: [Output] = []
     wantCall(in: channel, at: now, &out)
     return out
@@ -79,6 +80,7 @@ extension Node {
     var membershipEnded = false
     var failed: [NodeID] = []
     var role: Role?
+    var moderations: [Moderation] = []
     for output in outputs {
       switch output {
       case .send(let message, let peer):
@@ -90,6 +92,7 @@ extension Node {
           forgetRefusals(in: channel)
           role = new
         case .keyChanged: membershipEnded = true
+        case .moderated(let moderation, _): moderations.append(moderation)
         case .memberLeft(let member, let reason):
           media.forget(LinkID(channel: channel, peer: member.id))
           if reason == .removed { membershipEnded = true }
@@ -109,6 +112,7 @@ extension Node {
       holdMedia(role, in: channel, at: now, &out)
       reportOwnRefusal(in: channel, &out)
     }
+    for moderation in moderations { execute(moderation, in: channel, at: now, &out) }
     for peer in failed { fail(LinkID(channel: channel, peer: peer), at: now, &out) }
     // The links close at once, so that a removed neighbour receives no further messages.
     if membershipEnded {
@@ -203,7 +207,8 @@ extension Node {
     do {
       try check(entry.state.call == nil ? .startCall : .joinCall, in: entry.state.channel)
     } catch { return error }
-    return nil
+    let remover = entry.state.call.flatMap { entry.state.remover(of: id, from: $0.info.id) }
+    return remover.map { .removedFromCall(by: $0) }
   }
 
   /// Sets the offset from boot time to Unix time. Wall time serves for display, for the expiry of

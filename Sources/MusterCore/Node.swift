@@ -99,7 +99,8 @@ public struct Node: ~Copyable, Sendable {
     case delivered(EntryID)
     /// A key of the channel.
     case key(EpochKey)
-    /// This node, restored from a backup, knows what another member knows (`ChannelSetup.isRestored`).
+    /// This node, restored from a backup (`ChannelSetup.isRestored`), knows what another member
+    /// knows.
     case met
   }
 

@@ -49,6 +49,8 @@ extension Simulation {
       "call \(short(call.info.id)) handed over to \(label(call.info.initiator)), term "
         + "\(call.info.term)"
     case .callEnded(let info, let reason): "call \(short(info.id)) over: \(reason)"
+    case .moderated(let moderation, let author):
+      "\(label(author)) moderates \(label(moderation.member)): \(moderation.actions.rawValue)"
     case .message(let message):
       "message \(messages.number(of: message.id) ?? -1) of \(label(message.from))"
     case .refused(let reason): "is refused: \(reason)"

@@ -112,6 +112,7 @@ extension Simulation {
   /// written by their authors first.
   private mutating func checkWrite(_ change: Node.Change, by index: Int) {
     if case .key(let key) = change { plaintext.add(key: key.key) }
+    if case .forget(let ids) = change { noteDropped(ids, by: index) }
     guard case .entry(let bytes, let id) = change else { return }
     let label = nodes[index].label
     guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)) else {
@@ -129,6 +130,17 @@ extension Simulation {
       }
     } else if let fault = commits.heard(id, of: entry.body.kind) {
       violated("commit", "\(label) \(fault)")
+    }
+  }
+
+  /// Reports the messages that a node drops because their authors have no role.
+  private mutating func noteDropped(_ ids: [EntryID], by index: Int) {
+    guard let process = nodes[index].process else { return }
+    for id in ids {
+      guard let author = messages.author(of: id),
+        !process.node.may(.sendText, author, in: channel.id)
+      else { continue }
+      messages.dropped(id)
     }
   }
 
@@ -206,7 +218,7 @@ extension Simulation {
       roles.changedKey(removing: change.removed)
       roles.shutOut(
         change.removed, order: RoleChecker.Order(lamport: entry.lamport, author: author))
-    case .presence, .neighbourReport, .joining, .unknown: break
+    case .presence, .neighbourReport, .joining, .moderation, .unknown: break
     }
   }
 

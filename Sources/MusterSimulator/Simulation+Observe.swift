@@ -12,6 +12,11 @@ extension Simulation {
     note(label, text(of: event))
     if let fault = nodes[index].events.saw(event) { violated("events", "\(label): \(fault)") }
     if case .mediaHeld = event { turnOnSoon(index) }
+    if case .channel(.moderated(let moderation, _)) = event,
+      moderation.member == nodes[index].identity.id
+    {
+      turnOnSoon(index)
+    }
     guard case .channel(let event) = event else { return }
     switch event {
     case .message: break  // Collected by `perform`, then checked after the write.
@@ -27,7 +32,9 @@ extension Simulation {
       trace.mark(.refused(reason), at: index, now)
     case .keyChanged(let epoch): trace.mark(.key(epoch), at: index, now)
     case .callEnded(let call, let reason): observe(call, ending: reason, at: index)
-    case .memberJoined, .memberUpdated, .memberLeft, .ownRoleChanged, .ownRoleEnds, .notKept: break
+    case .memberJoined, .memberUpdated, .memberLeft, .ownRoleChanged, .ownRoleEnds, .notKept,
+      .moderated:
+      break
     }
   }
 

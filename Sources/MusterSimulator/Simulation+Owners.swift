@@ -86,6 +86,28 @@ extension Simulation {
       epoch: invite.grant.terms?.epoch ?? 0, order: invite.order)
   }
 
+  // MARK: Moderation
+
+  /// Mutes a participant of the call for everyone, or removes it from the call, if the node may.
+  mutating func moderate(_ index: Int) {
+    let id = channel.id
+    guard scenario.kind == .created, let process = nodes[index].process,
+      let call = process.node.call(in: id)
+    else { return }
+    let lower = call.participants.filter { process.node.mayModerate($0, in: id) }
+    let member = prng.one(of: lower.isEmpty ? call.participants : lower)
+    let media: OwnMedia? = prng.chance(0.6) ? prng.one(of: [.audio, .video, .share]) : nil
+    note(nodes[index].label, "\(media == nil ? "removes" : "mutes") \(label(member)) in the call")
+    let outputs = command(index) { (node, clock) throws(CommandRefusal) in
+      guard let media else { return try node.removeFromCall(member, in: id, at: clock) }
+      return try node.mute(media, of: member, in: id, at: clock)
+    }
+    guard let outputs else { return }
+    totals.moderations += 1
+    if media == nil { calls.removed(member, from: call.info.id) }
+    perform(outputs, of: index)
+  }
+
   // MARK: Removal
 
   /// Removes a member as the owner. Sometimes another member is offline at that time, and sometimes

@@ -101,7 +101,8 @@ extension Simulation {
     guard nodes[index].isPresent else { return }
     switch action {
     case 0: toggleMute(index, audio: true)
-    case 1: toggleMute(index, audio: false)
+    case 1:
+      if prng.chance(0.5) { toggleMute(index, audio: false) } else { moderate(index) }
     case 2, 3: toggleCall(index)
     case 4: say(index, to: nil)
     case 5:

@@ -87,6 +87,7 @@ public struct Simulation: World {
     var audioPackets: UInt64 = 0
     var linksMade: UInt64 = 0
     var grants: UInt64 = 0
+    var moderations: UInt64 = 0
     var refusals: UInt64 = 0
     var failedCommits: UInt64 = 0
   }
@@ -205,7 +206,7 @@ public struct Simulation: World {
       settledAfter: settling.settledAt.map { $0 - healAt },
       framesAfter: scenario.hasMedia ? settling.framesAt.map { $0 - healAt } : nil,
       messages: messages.totals, calls: calls.totals, epochs: UInt64(roles.epoch),
-      grants: totals.grants, refusals: totals.refusals,
+      grants: totals.grants, moderations: totals.moderations, refusals: totals.refusals,
       failedCommits: totals.failedCommits, network: network.counters,
       bytes: totals.bytes, frames: totals.frames, audioPackets: totals.audioPackets,
       linksMade: totals.linksMade, violation: violation, digest: timeline.digest,

@@ -102,6 +102,8 @@ public struct SimulationResult: Equatable, Sendable {
   public var epochs: UInt64
   /// The number of roles that owners granted directly, not by invite.
   public var grants: UInt64
+  /// The number of times that a member muted another in a call, or removed it from the call.
+  public var moderations: UInt64
   /// The number of refusals that nodes received and reported.
   public var refusals: UInt64
   /// The number of commits that failed because their entries could not be written.

@@ -37,8 +37,8 @@ public struct StoredChannel: Sendable {
   public var bootstrapAddresses: [String] = []
   /// The addresses (`HOST:PORT`) of rendezvous servers, best first.
   public var rendezvous: [String] = []
-  /// Whether the channel comes from a backup, which may lack its newest key, and no other member has
-  /// been met since.
+  /// Whether the channel comes from a backup, which may lack its newest key, and no other member
+  /// has been met since.
   public var isRestored = false
 
   /// A channel without keys, credential and addresses, which can be set afterwards.

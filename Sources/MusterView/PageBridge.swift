@@ -56,10 +56,15 @@ actor PageBridge {
     messages.noted(event)
     switch event {
     case .statistics(let statistics): self.statistics = statistics
-    case .warning(let error), .error(let error, command: .none):
-      notices = (notices + ["\(error)"]).suffix(Self.noticesKept)
+    case .warning(let error), .error(let error, command: .none): notice("\(error)")
+    case .callModerated(_, let moderation, let author) where author != node.id:
+      notice(moderation.sentence(by: author, for: node.id, name: messages.name))
     default: break
     }
+  }
+
+  private func notice(_ text: String) {
+    notices = (notices + [text]).suffix(Self.noticesKept)
   }
 
   /// Carries out a command of the page; returns an error message, or nil on success.
@@ -103,7 +108,7 @@ actor PageBridge {
         ViewSnapshot.Call(
           id: call.info.id.description, initiator: call.info.initiator.short,
           startedAt: Double(call.info.startedAt), participants: call.participants.map(\.short),
-          speaker: channel.speaker?.short)
+          speaker: channel.speaker?.short, removedBy: channel.removedBy.map(messages.name))
       }, members: channel.members.map { member($0, channel) },
       messages: messages.messages(of: channel.name).map { message($0, channel) })
   }
@@ -154,6 +159,7 @@ actor PageBridge {
       id: member.id.short, name: member.name, role: member.role.name, inCall: member.isInCall,
       audioMuted: member.isSilent, videoMuted: member.isInvisible,
       speaking: member.flags.contains(.speaking), outranked: outranked.contains(.camera),
+      mayModerate: channel.moderated.contains(member.id),
       tile: member.isInCall ? tiles.tile(of: .camera, of: member.id, in: channel.name) : nil,
       width: received?.layer?.size.width, height: received?.layer?.size.height,
       fps: (received?.layer?.framesPerSecond).map(Double.init),
@@ -162,16 +168,18 @@ actor PageBridge {
       queueMs: peer?.queueingDelay?.inMilliseconds, layer: received?.layer?.description,
       why: received?.why,
       via: peer?.via.map { messages.name(of: $0) },
-      streams: member.isInCall ? streams(of: member, peer, outranked, channel.name) : [])
+      streams: member.isInCall ? streams(of: member, peer, outranked, channel) : [])
   }
 
-  /// The video streams that the member sends besides the camera.
+  /// The video streams besides the camera that the member sends, and may send.
   private func streams(
-    of member: Member, _ peer: Statistics.Peer?, _ outranked: [StreamID], _ channel: String
+    of member: Member, _ peer: Statistics.Peer?, _ outranked: [StreamID],
+    _ channel: MusterNode.ChannelView
   ) -> [ViewSnapshot.Stream] {
-    member.streams.compactMap { offer in
+    guard Capability.share.isAllowed(to: member.role, in: channel.settings) else { return [] }
+    return member.streams.compactMap { offer in
       guard offer.id != .camera, !offer.isMuted, !offer.layers.isEmpty,
-        let tile = tiles.tile(of: offer.id, of: member.id, in: channel)
+        let tile = tiles.tile(of: offer.id, of: member.id, in: channel.name)
       else { return nil }
       let received = peer?.streams.first { $0.name == offer.name }?.received
       return ViewSnapshot.Stream(

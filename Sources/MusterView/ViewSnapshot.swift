@@ -135,17 +135,20 @@ extension ViewSnapshot {
     /// The id of the dominant speaker, which may be this node; nil if nobody has spoken, and while
     /// this node is not in the call.
     public var speaker: String?
+    /// The name of the member that removed this node from the call; nil if it may join.
+    public var removedBy: String?
 
     /// Creates a value from its fields.
     public init(
       id: String, initiator: String, startedAt: Double, participants: [String],
-      speaker: String? = nil
+      speaker: String? = nil, removedBy: String? = nil
     ) {
       self.id = id
       self.initiator = initiator
       self.startedAt = startedAt
       self.participants = participants
       self.speaker = speaker
+      self.removedBy = removedBy
     }
   }
 
@@ -167,6 +170,8 @@ extension ViewSnapshot {
     public var speaking: Bool
     /// Whether the camera's video rests, since others rank higher for this node.
     public var outranked: Bool
+    /// Whether this node may mute the member for everyone, or remove it from the call.
+    public var mayModerate: Bool
     /// The tile of the member's camera; nil while the member is not in the call, and if no tile
     /// number is free.
     public var tile: UInt8?
@@ -198,7 +203,8 @@ extension ViewSnapshot {
     /// Creates a value from its fields.
     public init(
       id: String, name: String, role: String, inCall: Bool, audioMuted: Bool, videoMuted: Bool,
-      speaking: Bool, outranked: Bool = false, tile: UInt8? = nil, width: Int? = nil,
+      speaking: Bool, outranked: Bool = false, mayModerate: Bool = false, tile: UInt8? = nil,
+      width: Int? = nil,
       height: Int? = nil, fps: Double? = nil, kbps: Double? = nil, rttMs: Double? = nil,
       lossPercent: Double? = nil, estimateKbps: Double? = nil, queueMs: Double? = nil,
       layer: String? = nil, why: String? = nil, via: String? = nil, streams: [Stream] = []
@@ -211,6 +217,7 @@ extension ViewSnapshot {
       self.videoMuted = videoMuted
       self.speaking = speaking
       self.outranked = outranked
+      self.mayModerate = mayModerate
       self.tile = tile
       self.width = width
       self.height = height

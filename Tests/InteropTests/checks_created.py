@@ -7,6 +7,7 @@ from check import check
 from context import latest
 from frames import FRAMES, frames_received
 from node import clean_environment
+from peer.entries import Moderation
 
 ATTENDEE, PRESENTER = 2, 3
 
@@ -116,6 +117,40 @@ def a_member_that_was_away_gets_the_new_key_from_python(t):
     back = t.start_muster(name="away", **options)
     back.wait("message", text="under the new key")
     python.wait("handshake", since=back.ready()["at"], member=back.id, key=epoch["key"])
+
+
+@check()
+def a_member_is_removed_from_the_call(t):
+    """By muster, by Python, and each of the two itself; the channel goes on."""
+    owner, python, invite = _owner_and_python(t, "presenter")
+    guest = t.start_muster("--invite", invite, name="guest", knows=[owner, python],
+                           passphrase=False)
+    python.wait("member.joined", member=guest.id)
+    run(t, "channel", "grant", t.channel, guest.id, "attendee")
+    guest.wait("member.updated", member=guest.id, role="attendee")
+    owner.send("start-call")
+    for one in (python, guest):
+        one.wait("call.started", initiator=owner.id)
+        one.send("join-call")
+        owner.wait("call.joined", member=one.id)
+    python.wait("call.joined", member=guest.id)
+    sent = python.send("moderate", member=guest.id, actions=Moderation.MUTE_AUDIO)
+    for one in (owner, guest):
+        muted = one.wait("call.moderated", since=sent, member=guest.id, by=python.id)
+        t.expect(muted["muted"] == ["audio"] and not muted["removed"], muted)
+    sent = python.send("moderate", member=guest.id, actions=Moderation.REMOVE)
+    for one in (owner, guest):
+        one.wait("call.left", since=sent, member=guest.id, reason="removed")
+    python.wait("call.left", since=sent, member=guest.id)
+    sent = owner.send("remove-from-call", member=python.id)
+    left = owner.wait("call.left", since=sent, member=python.id, reason="removed")
+    t.expect(left["participants"] == [owner.id], left)
+    python.wait("call.left", since=sent, member=python.id)
+    talk(python, owner, "I am still here")
+    # It does not come back to this call.
+    python.send("join-call")
+    talk(owner, python, "good bye")
+    t.expect(not owner.all("call.joined", since=left["at"]), "expected nobody to come back")
 
 
 @check()

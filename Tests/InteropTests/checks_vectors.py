@@ -5,7 +5,7 @@ from check import check
 from examples import ENTRY_HEADER, NAME, Given
 from peer import control
 from peer.announcement import Announcement
-from peer.calls import channels_call
+from peer.calls import channels_call, removed
 from peer.crypto import xseal
 from peer.entries import Entry
 from peer.invite import Invite
@@ -14,8 +14,8 @@ from peer.media.rtp import RTPPacket
 from peer.reader import Malformed
 from peer.rights import Role
 
-_EXAMPLES = 75
-_CASES = 80
+_EXAMPLES = 76
+_CASES = 86
 
 
 def _all_reproduced(t, expected):
@@ -56,13 +56,18 @@ class _Entries:
     def role(self, _document, member):
         return self._roles.get(member, Role.PRESENTER)
 
+    def moderates(self, document, author, member):
+        role = self.role(document, author)
+        return role >= Role.PRESENTER and role > self.role(document, member)
+
 
 def _call(inputs):
     """The channel's call in the form of a case."""
     given = _Entries(inputs)
     present = [(joined, bytes.fromhex(member), bytes.fromhex(call))
                for member, call, joined in inputs["present"]]
-    present = sorted(one for one in present if given.role(given, one[1]) > Role.NONE)
+    present = sorted(one for one in present if given.role(given, one[1]) > Role.NONE
+                     and (one[2], one[1]) not in removed(given, given))
     call = channels_call(given, given, [one[2] for one in present])
     return call and {
         "call": call.id.hex(), "initiator": call.initiator.hex(), "term": call.term,

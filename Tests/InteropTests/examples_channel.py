@@ -9,7 +9,7 @@ from peer.control import Type
 from peer.crypto import blake2b, xseal
 from peer.document import equivocation_id
 from peer.entries import (
-    Claim, End, Entry, Epoch, Grant, Joining, Message, NeighbourReport, Redemption)
+    Claim, End, Entry, Epoch, Grant, Joining, Message, Moderation, NeighbourReport, Redemption)
 from peer.invite import Invite
 from peer.media import long_audio, redundancy, rtcp, streams
 from peer.media.rtp import RTPPacket
@@ -75,6 +75,8 @@ def entries(given):
         "entry-presence-streams": _presence_with_streams(given).raw[:-64],
         "entry-end": _entry(given, 9, 0x31, End(CALL, 1)).raw[:-64],
         "entry-joining": _entry(given, 10, 0x32, Joining(CALL, Joining.MET)).raw[:-64],
+        "entry-moderation": _entry(given, 11, 0x33, Moderation(
+            CALL, given.bert.id, Moderation.MUTE_AUDIO | Moderation.REMOVE)).raw[:-64],
         "entry-neighbour-report": report.raw[:-64], "entry-message": message.raw[:-64],
         "equivocation-id": equivocation_id(given.anna.id),
     }

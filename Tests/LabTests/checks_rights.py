@@ -93,6 +93,64 @@ def invites_give_roles_and_roles_are_kept_to(t):
 
 
 @check(gate=True)
+def members_are_muted_for_everyone_and_removed_from_a_call(t):
+    created(t)
+    urls = {role: invite(t, role) for role in ("presenter", "attendee", "consumer")}
+    picture = {"video": "test:320x180@10", "audio": "tone"}
+    owner = t.node("owner", call=True, **QUIET)
+    owner.wait("call.started", LIMIT)
+    presenter = guest(t, "presenter", urls["presenter"], call=True)
+    attendee = guest(t, "attendee", urls["attendee"], call=True, **picture)
+    consumer = guest(t, "consumer", urls["consumer"], call=True)
+    nodes = [owner, presenter, attendee, consumer]
+    for node in nodes[1:]:
+        owner.wait("call.joined", LIMIT, member=node.id)
+    owner.first_frame(attendee)
+    # Not by equals or lower roles, and not by anyone outside of the call.
+    for by, member, word in ((attendee, consumer, "role"), (presenter, owner, "owner"),
+                             (consumer, attendee, "role"), (owner, owner, "owner")):
+        sent = by.send("remove-from-call", member=member.id)
+        refused = by.wait("error", LIMIT, sent)
+        t.expect(word in refused["message"] and "remove-from-call" in refused["command"], refused)
+    sent = presenter.send("mute-member", member=attendee.id, media="audio")
+    for node in nodes:
+        event = node.wait("call.moderated", LIMIT, sent, member=attendee.id)
+        t.expect(event["by"] == presenter.id and event["muted"] == ["audio"]
+                 and not event["removed"], event)
+        node.wait("member.updated", LIMIT, sent, member=attendee.id, audioMuted=True)
+    sent = attendee.send("unmute", media="audio")
+    owner.wait("member.updated", LIMIT, sent, member=attendee.id, audioMuted=False)
+    sent = presenter.send("remove-from-call", member=attendee.id)
+    for node in nodes:
+        left = node.wait("call.left", LIMIT, sent, member=attendee.id)
+        t.expect(left["reason"] == "removed" and len(left["participants"]) == 3, left)
+        t.expect(node.wait("call.moderated", LIMIT, sent)["removed"], "it is no removal")
+    attendee.wait("call.state", LIMIT, sent, state="disconnected")
+    # Neither at once nor as another process, but it is still a member.
+    sent = attendee.send("join-call")
+    refused = attendee.wait("error", LIMIT, sent)
+    t.expect(f"removed from this call by {presenter.id}" in refused["message"], refused)
+    attendee.send("quit")
+    attendee.ended(LIMIT)
+    again = t.node("attendee", call=True, **{**QUIET, **picture})
+    refused = again.wait("error", LIMIT)
+    t.expect("removed from this call" in refused["message"], refused)
+    sent = again.send("say", text="may I come back?")
+    owner.wait("message", LIMIT, sent, text="may I come back?")
+    t.expect(not owner.all("call.joined", left["at"], member=again.id), "it is back in the call")
+    # The owner removes the presenter, and ends the call; the next one is open to all.
+    sent = owner.send("remove-from-call", member=presenter.id)
+    presenter.wait("call.left", LIMIT, sent, member=presenter.id, reason="removed")
+    sent = owner.send("leave-call")
+    for node in (presenter, again):
+        node.wait("call.ended", LIMIT, sent, reason="ended")
+    sent = presenter.send("start-call")
+    again.wait("call.started", LIMIT, sent, initiator=presenter.id)
+    again.send("join-call")
+    presenter.wait("call.joined", LIMIT, sent, member=again.id)
+
+
+@check(gate=True)
 def a_removed_member_is_out_and_stays_out(t):
     created(t)
     url = invite(t, "presenter", "owner", "--uses", "4")

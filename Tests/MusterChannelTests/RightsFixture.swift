@@ -42,6 +42,13 @@ struct Pen {
     sign(.joining(CallJoining(call: callID(call), stage: stage)), lamport: lamport)
   }
 
+  mutating func moderation(
+    _ call: UInt64, of member: NodeID, _ actions: Moderation.Actions, lamport: UInt64
+  ) -> SignedEntry {
+    let moderation = Moderation(call: callID(call), member: member, actions: actions)
+    return sign(.moderation(moderation), lamport: lamport)
+  }
+
   mutating func grant(
     _ role: Role, to subject: NodeID, expiresAt: UInt64 = 0, form: Grant.Form = .direct,
     lamport: UInt64

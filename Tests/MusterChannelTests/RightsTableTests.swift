@@ -20,6 +20,7 @@ struct RightsTableTests {
     Line(capability: .startCall, roles: [.presenter, .owner]),
     Line(capability: .share, roles: [.presenter, .owner]),
     Line(capability: .handOver, roles: [.presenter, .owner]),
+    Line(capability: .moderate, roles: [.presenter, .owner]),
     Line(capability: .grant, roles: [.owner]),
   ]
 

@@ -5,7 +5,7 @@ import MusterWire
 extension Samples {
   mutating func entry() -> Entry {
     Entry(
-      author: node(), sequence: u64(), lamport: u64() >> 2, body: body(random.below(10)))
+      author: node(), sequence: u64(), lamport: u64() >> 2, body: body(random.below(11)))
   }
 
   mutating func body(_ kind: Int) -> EntryBody {
@@ -35,7 +35,10 @@ extension Samples {
           removed: (0..<random.below(EpochChange.removedLimit + 1)).map { _ in node() },
           kept: ids(EpochChange.keptLimit)))
     case 8: .joining(CallJoining(call: call(), stage: bit() ? .met : .lasting))
-    default: .unknown(kind: 10 + u8() % 200, bytes(upTo: 300))
+    case 9:
+      .moderation(
+        Moderation(call: call(), member: node(), actions: Moderation.Actions(rawValue: u8())))
+    default: .unknown(kind: 11 + u8() % 200, bytes(upTo: 300))
     }
   }
 

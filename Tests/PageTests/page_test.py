@@ -98,6 +98,13 @@ ACTIONS = {
     "mute": ("#mic", "document.querySelector('#mic').ariaPressed === 'true'"),
     "unmute": ("#mic", "document.querySelector('#mic').ariaPressed === 'false'"),
     "stop-video": ("#cam", "document.querySelector('#cam').ariaPressed === 'true'"),
+    "people": ("#people > summary", "document.querySelector('#people').open"),
+    "mute-member": ("#roster [data-mutes=audio]",
+                    "!document.querySelector('#roster [data-mutes=audio]')"),
+    "ask-removal": ("#roster [data-removes=asks]",
+                    "document.querySelector('#roster [data-removes=now]') !== null"),
+    "remove-member": ("#roster [data-removes=now]",
+                      "!document.querySelector('#roster [data-removes]')"),
     "start-video": ("#cam", "document.querySelector('#cam').ariaPressed === 'false'"),
 }
 

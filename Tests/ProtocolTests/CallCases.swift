@@ -8,7 +8,7 @@ import Testing
 let callCases = CaseTopic(
   name: "calls", section: 10,
   description: "The channel's call, from the entries of a document and the presences of members.",
-  cases: derivation + standings + concurrent + ends + rights
+  cases: derivation + standings + concurrent + ends + rights + moderated
 ) { inputs in
   let cast = try Cast()
   let entries = try inputs.list("entries").map {
@@ -18,14 +18,21 @@ let callCases = CaseTopic(
     entries.filter { $0.entry.body.kind == kind }
   }
   let roles = try inputs.object("roles").map { (member: $0.name, role: try text($0.value)) }
+  func role(of member: NodeID) -> Role {
+    let name = roles.first { $0.member == Hex.encode(member.key.bytes) }?.role
+    return name.flatMap(Role.init(name:)) ?? .presenter
+  }
+  let moderations = all(.moderation).filter { entry in
+    guard case .moderation(let moderation) = entry.entry.body else { return false }
+    let author = role(of: entry.entry.author)
+    return Capability.moderate.isAllowed(to: author, in: ChannelSettings())
+      && author > role(of: moderation.member)
+  }
   let active = CallLedger.active(
-    CallEntries(claims: all(.claim), ends: all(.end), joinings: all(.joining)),
+    CallEntries(
+      claims: all(.claim), ends: all(.end), joinings: all(.joining), moderations: moderations),
     present: try inputs.list("present").map(participation),
-    may: { capability, member in
-      let name = roles.first { $0.member == Hex.encode(member.key.bytes) }?.role
-      let role = name.flatMap(Role.init(name:)) ?? .presenter
-      return capability.isAllowed(to: role, in: ChannelSettings())
-    })
+    may: { $0.isAllowed(to: role(of: $1), in: ChannelSettings()) })
   return active.map(value) ?? .null
 }
 
@@ -108,6 +115,14 @@ private struct Word {
     Word(
       author: author, lamport: lamport, kind: 9,
       body: bigEndian(call.high) + bigEndian(call.low) + [stage])
+  }
+
+  static func moderation(
+    _ author: Person, _ lamport: UInt64, of member: Person, actions: UInt8 = 8
+  ) -> Word {
+    Word(
+      author: author, lamport: lamport, kind: 10,
+      body: bigEndian(red.high) + bigEndian(red.low) + member.identity.id.key.bytes + [actions])
   }
 
   func signed(in channel: ChannelID) -> [UInt8] {
@@ -324,6 +339,40 @@ private let rights: [Case] = [
   one(
     "present-without-role", "A member without a role is in no call.", [.claim(.anna, 5)],
     present: [(.bert, red, 7)], roles: [(.bert, .none)], expected: .null),
+]
+
+private let moderated: [Case] = [
+  one(
+    "removed", "Somebody removed from the call is not in it.",
+    [.claim(.anna, 5), .moderation(.anna, 9, of: .bert)],
+    present: [(.anna, red, 5), (.bert, red, 6)], roles: [(.bert, .attendee)],
+    expected: call(standing: 0)),
+  one(
+    "muted", "Muting removes nobody.",
+    [.claim(.anna, 5), .moderation(.anna, 9, of: .bert, actions: 7)],
+    present: [(.anna, red, 5), (.bert, red, 6)], roles: [(.bert, .attendee)],
+    expected: call(standing: 0, [.anna, .bert])),
+  one(
+    "removed-by-equal", "A presenter removes no presenter.",
+    [.claim(.anna, 5), .moderation(.anna, 9, of: .bert)],
+    present: [(.anna, red, 5), (.bert, red, 6)], expected: call(standing: 0, [.anna, .bert])),
+  one(
+    "removed-initiator", "The call that a removed member started goes on.",
+    [.claim(.anna, 5), .moderation(.bert, 9, of: .anna)],
+    present: [(.anna, red, 5), (.bert, red, 6)], roles: [(.bert, .owner)],
+    expected: call(standing: 0, [.bert])),
+  one(
+    "removed-successor", "Somebody removed from the call does not take it over.",
+    [
+      .claim(.anna, 5), .claim(.bert, 8, term: 2, order: 5), .moderation(.carl, 9, of: .bert),
+    ],
+    present: [(.anna, red, 5), (.carl, red, 6)], roles: [(.carl, .owner)],
+    expected: call(standing: 0, [.anna, .carl])),
+  one(
+    "ended-by-removed", "Somebody removed from the call does not end it.",
+    [.claim(.anna, 5), .moderation(.bert, 9, of: .anna), .end(.anna, 10)],
+    present: [(.bert, red, 6)], roles: [(.bert, .owner)],
+    expected: call(standing: 0, [.bert])),
 ]
 
 private func byID(_ people: [Person]) -> [Person] {

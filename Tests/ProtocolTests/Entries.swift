@@ -74,6 +74,12 @@ struct Entries {
 
   var joining: SignedEntry { sign(10, .joining(CallJoining(call: call, stage: .met))) }
 
+  var moderation: SignedEntry {
+    sign(
+      11,
+      .moderation(Moderation(call: call, member: cast.bert.id, actions: [.muteAudio, .remove])))
+  }
+
   var message: SignedEntry {
     sign(
       4,

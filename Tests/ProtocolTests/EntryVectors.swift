@@ -63,6 +63,13 @@ let entryVectors = Topic(
       ]
     ) { $0.joining },
     entry(
+      "entry-moderation", "Bert is muted in the call and removed from it.",
+      [
+        "author": anna, "sequence": .hex(sequence(11)), "lamport": .number(51), "call": call,
+        "member": .block("id-bert"), "actions": .list([.number(0), .number(3)]),
+      ]
+    ) { $0.moderation },
+    entry(
       "entry-neighbour-report", "A neighbour report.",
       [
         "author": anna, "sequence": .hex(sequence(3)), "lamport": .number(43), "boot-id": boot,
@@ -116,7 +123,8 @@ func entry(
 @Test(
   arguments: [
     "entry-presence", "entry-presence-streams", "entry-claim", "entry-end", "entry-joining",
-    "entry-neighbour-report", "entry-message", "entry-grant", "entry-redemption", "entry-epoch",
+    "entry-moderation", "entry-neighbour-report", "entry-message", "entry-grant",
+    "entry-redemption", "entry-epoch",
   ])
 func entriesAreReadAsWritten(name: String) throws {
   let bytes = try Document.bytes(name)

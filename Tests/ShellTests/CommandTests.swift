@@ -20,7 +20,8 @@ struct CommandTests {
 
   private static let all: [Command] = [
     .startCall(), .joinCall(channel: "lab"), .leaveCall(), .mute(.audio),
-    .unmute(.video, channel: "a"),
+    .unmute(.video, channel: "a"), .muteMember(.share, of: "00ff", channel: "lab"),
+    .removeFromCall("00ff"),
     .watch(.init(VideoSize(width: 320, height: 180), of: "00ff")),
     .watch(.init(VideoSize(width: 320, height: 180), framesPerSecond: 15)),
     .watch(.init(VideoSize(width: 1, height: 1), isPinned: true, stream: "screen", of: "00ff")),
@@ -64,6 +65,9 @@ struct CommandTests {
     (#"{"do":"dance"}"#, #""dance" is not a command"#, "start-call"),
     (#"{"do":"mute"}"#, "mute of what", #""audio" or "video""#),
     (#"{"do":"mute","media":"smell"}"#, #""smell" is not a medium"#, #""audio" or "video""#),
+    (#"{"do":"mute-member","media":"audio"}"#, "which member", "member.joined"),
+    (#"{"do":"mute-member","member":"a"}"#, "mute-member of what", #""share""#),
+    (#"{"do":"remove-from-call"}"#, "which member", "member.joined"),
     (#"{"do":"watch","width":5}"#, "watch at which size", "height"),
     (#"{"do":"watch","width":5,"height":5,"fps":255}"#, "255 is no frame rate", "1 to 254"),
     (#"{"do":"watch","width":5,"height":5,"pin":true}"#, "pin which member", "member"),

@@ -103,6 +103,17 @@ struct CallCheckerTests {
     #expect(checker.seen(call(1), at: 0) == nil)
   }
 
+  @Test func theEndOfARemovedMemberDoesNotCount() {
+    var checker = CallChecker(nodes: 1)
+    checker.learnt(claim: word(1), at: 0)
+    checker.learnt(end: word(1), at: 0)
+    checker.removed(second, from: call(1).id)
+    checker.removed(first, from: CallID(high: 1, low: 2))
+    #expect(checker.seen(call(1), at: 0) != nil)
+    checker.removed(first, from: call(1).id)
+    #expect(checker.seen(call(1), at: 0) == nil)
+  }
+
   @Test func anEndCoversEarlierTerms() {
     var checker = CallChecker(nodes: 1)
     checker.learnt(end: word(3), at: 0)
@@ -286,6 +297,9 @@ struct MessageCheckerTests {
     checker.sent(word(1), at: here, at(0))
     checker.sent(word(2, to: nodeID(7)), at: here, at(0))
     #expect(checker.held(by: [there]).isEmpty)
+    var dropping = checker
+    dropping.dropped(entryID(1))
+    #expect(!dropping.held(by: [here, there]).contains(0))
     let required = checker.held(by: [here, there])
     #expect(required == [0, 1])
     func fault(_ history: [EntryID]) -> String? {

@@ -40,7 +40,8 @@ struct RequestTests {
     try await TestPage.run { page in
       let types = [
         "/": "text/html", "/style.css": "text/css", "/app.js": "text/javascript",
-        "/tiles.js": "text/javascript", "/chat.js": "text/javascript",
+        "/tiles.js": "text/javascript", "/people.js": "text/javascript",
+        "/chat.js": "text/javascript",
         "/stage.js": "text/javascript",
         "/worker.js": "text/javascript",
       ]

@@ -1,13 +1,13 @@
 'use strict';
 // Displays the newest snapshot of the node's state and sends commands to the node. tiles.js
-// contains the cards and helpers, stage.js their arrangement, chat.js the text messages.
+// contains the cards and helpers, stage.js their arrangement, people.js the list of members, and
+// chat.js the text messages.
 
 const cards = new Map();
 let snapshot = null;
 let link = 'connecting';
 let downSince = 0;
 let entering = false;
-
 // For tests: the counters of every tile, and the time in ms at which they were read.
 window.__stats = {};
 window.__statsAt = 0;
@@ -32,7 +32,15 @@ function show(next) {
   showClock();
   showLink();
   if (before) showChanges(before, next);
-  for (const text of next.notices) if (!before?.notices.includes(text)) toast(text);
+  showNotices(before?.notices ?? [], next.notices);
+}
+
+/// Shows the notices that are new, which may have the text of earlier ones.
+function showNotices(before, notices) {
+  const times = (text, all) => all.filter((one) => one === text).length;
+  for (const text of new Set(notices)) {
+    if (times(text, notices) > times(text, before)) toast(text);
+  }
 }
 
 /// Shows one button for each channel if there are several.
@@ -107,35 +115,6 @@ function showOwn(self) {
   card.element.hidden = !self.inCall && !card.element.classList.contains('live');
 }
 
-function showRoster({ self, members, call }) {
-  const all = [{ ...self, isOwn: true }, ...members];
-  setText($('count'), String(all.length));
-  const shown = all.map((member) => [
-    member.id, member.name, member.role, member.inCall, member.audioMuted, member.videoMuted,
-    call?.initiator === member.id, (member.streams ?? []).map(({ name }) => name),
-  ]);
-  fill($('roster'), shown, () => all.map((member) => rosterItem(member, call)));
-}
-
-function rosterItem(member, call) {
-  const item = document.createElement('li');
-  const who = document.createElement('span');
-  const state = document.createElement('small');
-  who.className = 'who';
-  who.textContent = member.isOwn ? `${member.name} (you)` : member.name;
-  const parts = [member.inCall ? 'in the call' : 'watching'];
-  if (member.inCall && call?.initiator === member.id) parts.push('leads it');
-  // Presenter is the default role: all members of an open channel have it.
-  if (member.role !== 'presenter') parts.push(member.role);
-  for (const { name } of member.streams ?? []) parts.push(`shares ${name}`);
-  state.textContent = parts.join(' · ');
-  who.append(state);
-  item.append(dot(member), who);
-  if (member.inCall && member.audioMuted) item.append(icon('i-mic-off'));
-  if (member.inCall && member.videoMuted) item.append(icon('i-cam-off'));
-  return item;
-}
-
 function showLobby({ self, members, call }) {
   if (self.inCall) return;
   const inside = members.filter((member) => call?.participants.includes(member.id));
@@ -144,7 +123,7 @@ function showLobby({ self, members, call }) {
   setText($('lobby-title'), call ? 'A call is going on' : 'No call at the moment');
   setText($('lobby-text'), call ? callText(call, inside) : waitingText(self, members));
   $('enter').disabled = entering || link !== 'up' || self.role === 'none'
-    || (!call && !self.mayStart);
+    || (call ? Boolean(call.removedBy) : !self.mayStart);
   setText($('enter'), entering ? 'One moment…' : call ? 'Join the call' : 'Start a call');
   const sources = [
     self.hasAudio ? `microphone ${self.audioMuted ? 'off' : 'on'}` : 'no microphone',
@@ -165,8 +144,12 @@ function faces(members) {
   return all;
 }
 
-/// The description of a call for a member outside it: start time, number and names of participants.
+/// The description of a call for a member outside it: start time, number and names of participants,
+/// or who removed this node from it.
 function callText(call, inside) {
+  if (call.removedBy) {
+    return `${call.removedBy} removed you from this call. You can join the next one.`;
+  }
   const names = inside.slice(0, 3).map((member) => member.name);
   if (inside.length > 3) names.push(`${inside.length - 3} more`);
   const who = names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names[0];
@@ -335,15 +318,13 @@ document.addEventListener('keydown', (event) => {
   if (key === 'v') $('cam').click();
   if (key === 's' && !$('share').hidden) $('share').click();
 });
-document.addEventListener('click', (event) => {
-  if (!$('people').contains(event.target)) $('people').open = false;
-});
 
 new ResizeObserver(arrange).observe($('stage'));
 // At once, since timers of a hidden page are late.
 document.addEventListener('visibilitychange', tell);
 setInterval(() => {
   showClock();
+  forgetRemoval();
   if (link === 'down') showGone(false);
 }, 1000);
 

@@ -100,16 +100,16 @@ private struct Fields: Codable {
     case .leaveCall: return .leaveCall(channel: channel)
     case .mute: return .mute(try medium(verb), channel: channel)
     case .unmute: return .unmute(try medium(verb), channel: channel)
+    case .muteMember:
+      return .muteMember(try medium(verb), of: try required(member), channel: channel)
+    case .removeFromCall: return .removeFromCall(try required(member), channel: channel)
     case .watch:
       return .watch(
         .init(
           try size(), framesPerSecond: try rate(), isPinned: try isPinned(), stream: stream,
           of: member, channel: channel))
     case .keyframe:
-      guard let member else {
-        throw Self.usage("which member", "add \"member\" with an id from member.joined")
-      }
-      return .keyframe(member: member, stream: stream, channel: channel)
+      return .keyframe(member: try required(member), stream: stream, channel: channel)
     case .say:
       guard let text else { throw Self.usage("say what", "add \"text\"") }
       return .say(text, to: to, channel: channel)
@@ -119,6 +119,13 @@ private struct Fields: Codable {
     case .leaveChannel: return .leaveChannel(channel: channel)
     case .quit: return .quit
     }
+  }
+
+  private func required(_ member: String?) throws(MusterError) -> String {
+    guard let member else {
+      throw Self.usage("which member", "add \"member\" with an id from member.joined")
+    }
+    return member
   }
 
   private func medium(_ verb: Command.Verb) throws(MusterError) -> Command.Media {
@@ -173,6 +180,9 @@ private struct Fields: Codable {
     case .leaveCall: verb = .leaveCall
     case .mute(let media, _): (verb, self.media) = (.mute, media.rawValue)
     case .unmute(let media, _): (verb, self.media) = (.unmute, media.rawValue)
+    case .muteMember(let media, let member, _):
+      (verb, self.media, self.member) = (.muteMember, media.rawValue, member)
+    case .removeFromCall(let member, _): (verb, self.member) = (.removeFromCall, member)
     case .watch(let watch):
       (verb, member, stream) = (.watch, watch.member, watch.stream)
       (width, height, fps) = (watch.size?.width, watch.size?.height, watch.framesPerSecond)

@@ -20,7 +20,8 @@ extension Event {
     case .memberJoined(let channel, _), .memberUpdated(let channel, _),
       .memberLeft(let channel, _, _), .callStarted(let channel, _), .callJoined(let channel, _, _),
       .callLeft(let channel, _, _, _), .callEnded(let channel, _, _),
-      .callHandedOver(let channel, _), .message(let channel, _), .callState(let channel, _),
+      .callHandedOver(let channel, _), .callModerated(let channel, _, _),
+      .message(let channel, _), .callState(let channel, _),
       .callSpeaker(let channel, _), .linkUp(let channel, _, _, _), .linkDown(let channel, _, _),
       .firstFrame(let channel, _, _, _, _), .layer(let channel, _, _, _, _, _, _):
       channel
@@ -40,6 +41,8 @@ extension Event {
       .callLeft(CallRecord(call, member: member, reason: reason.rawValue))
     case .callEnded(_, let call, let reason): .callEnded(CallRecord(call, [], reason: reason))
     case .callHandedOver(_, let call): .callHandedOver(CallRecord(call))
+    case .callModerated(_, let moderation, let author):
+      .callModerated(CallModerationRecord(moderation, by: author))
     case .callState(_, let state): .callState(CallStateRecord(state: state.rawValue))
     case .callSpeaker(_, let member): .callSpeaker(CallSpeakerRecord(member: member?.short))
     case .message(_, let message): .message(MessageRecord(message))
@@ -101,6 +104,16 @@ extension CallRecord {
       call: call.id.description, initiator: call.initiator.short, member: member?.short,
       startedAt: Double(call.startedAt) / 1000, participants: participants.map(\.short),
       reason: reason)
+  }
+}
+
+extension CallModerationRecord {
+  init(_ moderation: Moderation, by author: NodeID) {
+    let muted = moderation.actions.muted
+    self.init(
+      call: moderation.call.description, member: moderation.member.short, by: author.short,
+      muted: Command.Media.allCases.filter { muted.contains($0.own) }.map(\.rawValue),
+      removed: moderation.actions.contains(.remove))
   }
 }
 

@@ -21,6 +21,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case callLeft(CallRecord)
     case callEnded(CallRecord)
     case callHandedOver(CallRecord)
+    case callModerated(CallModerationRecord)
     case callState(CallStateRecord)
     case callSpeaker(CallSpeakerRecord)
     case linkUp(LinkRecord)
@@ -44,6 +45,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case callLeft = "call.left"
     case callEnded = "call.ended"
     case callHandedOver = "call.handed-over"
+    case callModerated = "call.moderated"
     case callState = "call.state"
     case callSpeaker = "call.speaker"
     case linkUp = "link.up"
@@ -89,6 +91,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case .callStarted(let record), .callJoined(let record), .callLeft(let record),
       .callEnded(let record), .callHandedOver(let record):
       try record.encode(to: encoder)
+    case .callModerated(let record): try record.encode(to: encoder)
     case .callState(let record): try record.encode(to: encoder)
     case .callSpeaker(let record): try record.encode(to: encoder)
     case .linkUp(let record), .linkDown(let record): try record.encode(to: encoder)
@@ -117,6 +120,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case .callLeft: body = .callLeft(try CallRecord(from: decoder))
     case .callEnded: body = .callEnded(try CallRecord(from: decoder))
     case .callHandedOver: body = .callHandedOver(try CallRecord(from: decoder))
+    case .callModerated: body = .callModerated(try CallModerationRecord(from: decoder))
     case .callState: body = .callState(try CallStateRecord(from: decoder))
     case .callSpeaker: body = .callSpeaker(try CallSpeakerRecord(from: decoder))
     case .linkUp: body = .linkUp(try LinkRecord(from: decoder))
@@ -142,6 +146,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case .callLeft: .callLeft
     case .callEnded: .callEnded
     case .callHandedOver: .callHandedOver
+    case .callModerated: .callModerated
     case .callState: .callState
     case .callSpeaker: .callSpeaker
     case .linkUp: .linkUp

@@ -50,6 +50,20 @@ public struct CallRecord: Codable, Equatable, Sendable {
   public var reason: String?
 }
 
+/// `call.moderated`: a member is muted in the call for everyone, or removed from it.
+public struct CallModerationRecord: Codable, Equatable, Sendable {
+  /// The call's id, 32 hex digits.
+  public var call: String
+  /// The id of the member that is muted or removed, 16 hex digits.
+  public var member: String
+  /// The id of the member that does so, 16 hex digits.
+  public var by: String
+  /// The muted media: `audio`, `video`, `share`.
+  public var muted: [String]
+  /// Whether the member is removed from the call.
+  public var removed: Bool
+}
+
 /// `call.state`: this node's own state in the call.
 public struct CallStateRecord: Codable, Equatable, Sendable {
   /// `connecting`, `connected`, `reconnecting` or `disconnected`.

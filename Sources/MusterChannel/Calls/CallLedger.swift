@@ -9,12 +9,27 @@ public struct CallEntries: Sendable {
   public var ends: [SignedEntry]
   /// The newest joining of each author.
   public var joinings: [SignedEntry]
+  /// The moderations that count (`Rights.moderates`) in document order.
+  public var moderations: [SignedEntry]
 
   /// Collects entries; those of other kinds are ignored.
-  public init(claims: [SignedEntry], ends: [SignedEntry], joinings: [SignedEntry]) {
+  public init(
+    claims: [SignedEntry], ends: [SignedEntry], joinings: [SignedEntry],
+    moderations: [SignedEntry] = []
+  ) {
     self.claims = claims
     self.ends = ends
     self.joinings = joinings
+    self.moderations = moderations
+  }
+
+  /// The member that has removed `member` from a call; nil if it may be in the call.
+  public func remover(of member: NodeID, from call: CallID) -> NodeID? {
+    moderations.first { entry in
+      guard case .moderation(let moderation) = entry.entry.body else { return false }
+      return moderation.call == call && moderation.member == member
+        && moderation.actions.contains(.remove)
+    }?.entry.author
   }
 }
 
@@ -23,7 +38,8 @@ public struct CallEntries: Sendable {
 /// The same input gives the same call on every node, in whatever order the entries arrived. A claim
 /// or an end counts as long as its author has the right to make it, and a claim is live while no
 /// end covers it. A call ends when its initiator loses its role, unless another member has taken
-/// the call over.
+/// the call over. A member that was removed from a call neither is in it, nor takes it over or ends
+/// it; the call that it started goes on, with the next in the order of succession as its initiator.
 public enum CallLedger {
   /// A claim whose author has the right to make it.
   private struct Claim {
@@ -47,7 +63,9 @@ public enum CallLedger {
     may: (Capability, NodeID) -> Bool,
     precedes: (CallInfo, CallInfo) -> Bool = CallInfo.precedes
   ) -> ActiveCall? {
-    let present = present.filter { may(.joinCall, $0.member) }
+    let present = present.filter { member, participation in
+      may(.joinCall, member) && entries.remover(of: member, from: participation.id) == nil
+    }
     var calls = present.map(\.participation.id)
     calls.sort()
     var best: CallInfo?
@@ -68,18 +86,16 @@ public enum CallLedger {
   public static func isOver(
     _ call: CallID, _ entries: CallEntries, may: (Capability, NodeID) -> Bool
   ) -> Bool {
-    let valid = valid(entries.claims, of: call, may: may)
-    return !valid.isEmpty && live(valid, of: call, ends: entries.ends).isEmpty
+    let valid = valid(entries, of: call, may: may)
+    return !valid.isEmpty && live(valid, of: call, entries).isEmpty
   }
 
   /// The call as its strongest live claim describes it; nil without a live claim.
   public static func info(
     of call: CallID, _ entries: CallEntries, may: (Capability, NodeID) -> Bool
   ) -> CallInfo? {
-    let valid = valid(entries.claims, of: call, may: may)
-    guard let leader = live(valid, of: call, ends: entries.ends).min(by: Claim.isStronger) else {
-      return nil
-    }
+    let valid = valid(entries, of: call, may: may)
+    guard let leader = live(valid, of: call, entries).min(by: Claim.isStronger) else { return nil }
     let first = valid.filter { $0.body.term == 1 }.min { $0.entry < $1.entry }
     return CallInfo(
       id: call, initiator: leader.author,
@@ -113,8 +129,7 @@ public enum CallLedger {
   public static func leadingClaim(
     of call: CallID, _ entries: CallEntries, may: (Capability, NodeID) -> Bool
   ) -> SignedEntry? {
-    live(valid(entries.claims, of: call, may: may), of: call, ends: entries.ends)
-      .min(by: Claim.isStronger)?.entry
+    live(valid(entries, of: call, may: may), of: call, entries).min(by: Claim.isStronger)?.entry
   }
 
   /// The entries with which `own`, the initiator, ends the call for all: the end of its term. If a
@@ -124,7 +139,7 @@ public enum CallLedger {
     _ call: CallInfo, by own: NodeID, _ entries: CallEntries,
     may: (Capability, NodeID) -> Bool
   ) -> [EntryBody] {
-    let live = live(valid(entries.claims, of: call.id, may: may), of: call.id, ends: entries.ends)
+    let live = live(valid(entries, of: call.id, may: may), of: call.id, entries)
     let isShared = live.contains { $0.author != own && $0.body.term >= call.term }
     guard isShared, call.term < .max, may(.handOver, own) else {
       return [.end(CallEnd(call: call.id, term: call.term))]
@@ -134,22 +149,27 @@ public enum CallLedger {
   }
 
   private static func valid(
-    _ claims: [SignedEntry], of call: CallID, may: (Capability, NodeID) -> Bool
+    _ entries: CallEntries, of call: CallID, may: (Capability, NodeID) -> Bool
   ) -> [Claim] {
-    claims.compactMap { entry in
+    entries.claims.compactMap { entry in
       guard case .claim(let body) = entry.entry.body, body.call == call,
-        may(body.term == 1 ? .startCall : .handOver, entry.entry.author)
+        may(body.term == 1 ? .startCall : .handOver, entry.entry.author),
+        body.term == 1 || entries.remover(of: entry.entry.author, from: call) == nil
       else { return nil }
       return Claim(entry: entry, body: body)
     }
   }
 
   /// The valid claims to one call that no end covers.
-  private static func live(_ claims: [Claim], of call: CallID, ends: [SignedEntry]) -> [Claim] {
+  private static func live(
+    _ claims: [Claim], of call: CallID, _ entries: CallEntries
+  ) -> [Claim] {
     var live = claims
-    for entry in ends {
-      guard case .end(let end) = entry.entry.body, end.call == call else { continue }
+    for entry in entries.ends {
       let author = entry.entry.author
+      guard case .end(let end) = entry.entry.body, end.call == call,
+        entries.remover(of: author, from: call) == nil
+      else { continue }
       // An end is valid only for a term that its author has claimed.
       guard claims.contains(where: { $0.author == author && $0.body.term == end.term }) else {
         continue

@@ -5,10 +5,10 @@ import MusterWire
 /// principals of their authors.
 ///
 /// Of presences, neighbour reports, redemptions and joinings, the newest of each author is kept; of
-/// the owner's grants, the newest for each subject; of messages, call entries, grants by others and
-/// unknown kinds, the newest up to a limit per author. Each of these kinds has a limit in total,
-/// which principals share (`Shares`). These rules commute with insertion: a dropped entry has
-/// enough newer ones ahead of it, and further entries can only increase their number.
+/// the owner's grants, the newest for each subject; of messages, call entries, moderations, grants
+/// by others and unknown kinds, the newest up to a limit per author. Each of these kinds has a
+/// limit in total, which principals share (`Shares`). These rules commute with insertion: a dropped
+/// entry has enough newer ones ahead of it, and further entries can only increase their number.
 struct Retention: Sendable {
   /// The newest entry for each key: for each author, or for each subject of the owner's grants.
   struct Registers: Sendable {
@@ -150,19 +150,20 @@ struct Retention: Sendable {
       case .neighbourReport: neighbourReport
       case .redemption: redemption
       case .joining: joining
-      case .claim, .end, .message, .grant, .epoch: nil
+      case .claim, .end, .moderation, .message, .grant, .epoch: nil
       }
     }
   }
 
   /// The channel's owner. The owner's grants and key changes have separate limits, so that other
-  /// authors' entries cannot displace them. Nil in an open channel, which has neither grants nor
-  /// key changes.
+  /// authors' entries cannot displace them. Nil in an open channel, which has no roles: neither
+  /// grants nor key changes, and nobody who may moderate another.
   let owner: NodeID?
   private(set) var registers: PerAuthor
   private var grants: Registers
   private var grantsOfOthers: Log
   private var calls: Log
+  private var moderations: Log
   private var messages: Log
   private var epochs: Log
   private var unknown: Log
@@ -180,6 +181,7 @@ struct Retention: Sendable {
     grants = Registers(limit: Limits.grants, isFair: isFair)
     grantsOfOthers = log(Limits.grants, Limits.grantsPerAuthor)
     calls = log(Limits.callEntries, Limits.callEntriesPerAuthor)
+    moderations = log(Limits.moderations, Limits.moderationsPerAuthor)
     messages = log(Limits.messages, Limits.messagesPerAuthor)
     epochs = log(Limits.epochs, Limits.epochs)
     unknown = log(Limits.unknownEntries, Limits.unknownEntriesPerAuthor)
@@ -209,6 +211,7 @@ struct Retention: Sendable {
       return grants.insert(
         entry, under: grant.subject, of: grant.invite ?? grant.subject, policy)
     case .claim, .end: return calls.insert(entry, of: principal)
+    case .moderation: return owner == nil ? nil : moderations.insert(entry, of: principal)
     case .message: return messages.insert(entry, of: principal)
     case .epoch: return author == owner ? epochs.insert(entry, of: principal) : nil
     case .unknown: return unknown.insert(entry, of: principal)
@@ -222,6 +225,7 @@ struct Retention: Sendable {
     registers.joining.move(author, to: principal)
     grantsOfOthers.move(author, to: principal)
     calls.move(author, to: principal)
+    moderations.move(author, to: principal)
     messages.move(author, to: principal)
     unknown.move(author, to: principal)
   }
@@ -240,6 +244,7 @@ struct Retention: Sendable {
         grantsOfOthers.remove(entry)
       }
     case .claim, .end: calls.remove(entry)
+    case .moderation: moderations.remove(entry)
     case .message: messages.remove(entry)
     case .epoch: epochs.remove(entry)
     case .unknown: unknown.remove(entry)
@@ -251,14 +256,16 @@ struct Retention: Sendable {
     registers.presence.entries.count + registers.neighbourReport.entries.count
       + registers.redemption.entries.count + registers.joining.entries.count
       + grants.entries.count + grantsOfOthers.entries.count + calls.entries.count
-      + messages.entries.count + epochs.entries.count + unknown.entries.count
+      + moderations.entries.count + messages.entries.count + epochs.entries.count
+      + unknown.entries.count
   }
 
   /// The violated invariants: order, bounds and counts of the entries.
   func checkInvariants() -> [String] {
     var faults =
       grantsOfOthers.checkInvariants("grants") + calls.checkInvariants("call entries")
-      + messages.checkInvariants("messages") + epochs.checkInvariants("key changes")
+      + moderations.checkInvariants("moderations") + messages.checkInvariants("messages")
+      + epochs.checkInvariants("key changes")
       + unknown.checkInvariants("unknown entries")
     for kind in [EntryBody.Kind.presence, .neighbourReport, .redemption, .joining] {
       faults += registers[kind]?.checkInvariants("entries of kind \(kind)") ?? []
@@ -276,6 +283,7 @@ struct Retention: Sendable {
     case .presence, .neighbourReport, .redemption, .joining: registers[kind]?.entries ?? []
     case .grant: (grants.entries + grantsOfOthers.entries).sorted()
     case .claim, .end: calls.entries.filter { $0.entry.body.kind == kind }
+    case .moderation: moderations.entries
     case .message: messages.entries
     case .epoch: epochs.entries
     }

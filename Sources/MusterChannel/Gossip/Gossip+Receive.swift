@@ -138,7 +138,7 @@ extension Gossip {
     }
     func isCall(_ entry: SignedEntry) -> Bool {
       switch entry.entry.body.kind {
-      case .claim, .end, .joining: true
+      case .claim, .end, .joining, .moderation: true
       default: false
       }
     }

@@ -79,7 +79,18 @@ extension Rights {
       let isFromBefore = admission?.removedAt.map { entry.lamport <= $0 } ?? false
       return permits(.sendText) && !isFromBefore
     case .claim, .end: return permits(.startCall) || permits(.handOver)
+    case .moderation: return permits(.moderate)
     }
+  }
+
+  /// Whether `author` may moderate `member`: it has a higher role, or is the channel's owner.
+  /// Expired roles count as well: clocks differ, and what was done in a call stays done.
+  public func moderates(_ author: NodeID, _ member: NodeID) -> Bool {
+    guard let owner, author != member, member != owner else { return false }
+    let role = admissions[author]?.role ?? .none
+    let isHigher = author == owner || role > admissions[member]?.role ?? .none
+    return policy.permits(
+      Capability.moderate.isAllowed(to: role, in: settings) && isHigher, false)
   }
 
   /// Whether the document of `own` keeps an entry. A node keeps its own entries until it has a

@@ -11,6 +11,8 @@ public enum Capability: Sendable, CaseIterable {
   case share
   /// Take over a call whose initiator has vanished.
   case handOver
+  /// Mute members of lower roles for everyone, and remove them from calls.
+  case moderate
   /// Grant and revoke roles; only the channel's owner can grant or revoke the owner role.
   case grant
 
@@ -26,6 +28,7 @@ public enum Capability: Sendable, CaseIterable {
     case .startCall: .presenter
     case .share: .presenter
     case .handOver: .presenter
+    case .moderate: .presenter
     case .grant: .owner
     }
   }

@@ -108,6 +108,9 @@ extension ChannelState {
       if !Capability.joinCall.isAllowed(to: role, in: settings) {
         faults.append("a participant without the right to be in the call")
       }
+      if let id = call?.info.id, remover(of: participant, from: id) != nil {
+        faults.append("a participant that was removed from the call")
+      }
     }
     return faults
   }

@@ -208,10 +208,20 @@ extension ChannelState {
         detector.noted(neighbourReport, of: author, at: now)
       }
     case .claim, .end, .joining: changes.call = true
+    case .moderation(let moderation):
+      changes.call = true
+      note(moderation, by: author, &out)
     case .grant, .redemption, .epoch: changes.rights = true
     case .message: show(messages.insert(entry, at: now), &out)
     case .unknown: break
     }
+  }
+
+  private func note(_ moderation: Moderation, by author: NodeID, _ out: inout [Output]) {
+    guard moderation.call == call?.info.id, rights.moderates(author, moderation.member),
+      !moderation.actions.isDisjoint(with: .all)
+    else { return }
+    out.append(.event(.moderated(moderation, by: author)))
   }
 
   /// Reports messages, but withholds messages whose authors do not have the right to write yet.

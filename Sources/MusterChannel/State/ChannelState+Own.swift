@@ -35,14 +35,17 @@ extension ChannelState {
   }
 
   /// Joins the active call, or starts one as its initiator; does nothing in a call or without the
-  /// right to do so. `startedAt` is in milliseconds since 1970, for display only.
+  /// right to do so, or if it was removed from the call. `startedAt` is in milliseconds since 1970,
+  /// for display only.
   public mutating func startOrJoinCall(
     proposing id: CallID, startedAt: UInt64, at now: Instant
   ) -> [Output] {
     guard ownPresence.call == nil else { return [] }
     return commit(at: now) { state, out in
       if let call = state.call {
-        guard state.isSelfAllowed(.joinCall) else { return }
+        guard state.isSelfAllowed(.joinCall),
+          state.remover(of: state.identity.id, from: call.info.id) == nil
+        else { return }
         state.ownPresence.call = Participation(
           id: call.info.id, joined: state.gossip.document.lamport)
       } else if state.isSelfAllowed(.startCall) {
@@ -80,6 +83,19 @@ extension ChannelState {
       call.info, by: identity.id, callEntries, may: { may($0, $1) })
     signAndCommit(words, as: .callEnd, &out)
     changes.call = true
+  }
+
+  /// Mutes a participant of the active call for everyone, or removes it from the call. The caller
+  /// checks that this node may do so (`Rights.moderates`).
+  public mutating func moderate(
+    _ member: NodeID, _ actions: Moderation.Actions, at now: Instant
+  ) -> [Output] {
+    guard let call else { return [] }
+    let moderation = Moderation(call: call.info.id, member: member, actions: actions)
+    return commit(at: now) { state, out in
+      guard !state.signAndBroadcast(.moderation(moderation), at: now, &out) else { return }
+      out.append(.event(.notKept(.moderation)))
+    }
   }
 
   // MARK: Text

@@ -211,14 +211,17 @@ extension ChannelState {
   // MARK: Call
 
   private mutating func recomputeCall(at now: Instant, _ out: inout [Output]) {
-    if let mine = ownPresence.call, isOver(mine.id) || !isSelfAllowed(.joinCall) {
+    if let mine = ownPresence.call,
+      isOver(mine.id) || !isSelfAllowed(.joinCall) || remover(of: identity.id, from: mine.id) != nil
+    {
       ownPresence.call = nil
     }
     var active = activeCall
     if let mine = ownPresence.call, active?.info.id != mine.id {
       // Seniority counts from the merge: those who were in this call come before a newcomer.
-      ownPresence.call = active.map {
-        Participation(id: $0.info.id, joined: gossip.document.lamport)
+      ownPresence.call = active.flatMap { active in
+        remover(of: identity.id, from: active.info.id) == nil
+          ? Participation(id: active.info.id, joined: gossip.document.lamport) : nil
       }
       active = activeCall
     }
@@ -266,11 +269,13 @@ extension ChannelState {
     _ active: ActiveCall?, gone: (member: NodeID, reason: LeaveReason)?, _ out: inout [Output]
   ) {
     if isInitialSync, call == nil, ownPresence.call == nil { return }
+    let former = call?.info.id
     let events = CallView.events(
       from: call, to: active, isOver: isOver,
       hasMerged: call.map { hasMerged($0.info) } ?? false,
       precedes: policy.precedes,
       reason: { member in
+        if let former, remover(of: member, from: former) != nil { return .removed }
         if gone?.member == member { return gone?.reason ?? .left }
         if member == identity.id { return isShutOut ? .removed : .left }
         return refusal(of: member) == nil ? .left : .removed
@@ -301,6 +306,11 @@ extension ChannelState {
     guard let call else { return nil }
     return CallLedger.leadingClaim(
       of: call.info.id, callEntries, may: mayIn)
+  }
+
+  /// The member that has removed `member` from a call; nil if it may be in the call.
+  public func remover(of member: NodeID, from call: CallID) -> NodeID? {
+    callEntries.remover(of: member, from: call)
   }
 
   private func isOver(_ id: CallID) -> Bool {

@@ -29,6 +29,8 @@ public enum CommitSubject: String, Equatable, Sendable {
   case call
   /// The end of the call that this node leads.
   case callEnd
+  /// The muting of a member, or its removal from the call.
+  case moderation
 }
 
 /// Entries of this node that must be durable before they are sent.
@@ -125,7 +127,11 @@ extension ChannelState {
   /// ends that wait for the disk.
   var callEntries: CallEntries {
     CallEntries(
-      claims: applied(.claim), ends: applied(.end), joinings: gossip.document.all(.joining))
+      claims: applied(.claim), ends: applied(.end), joinings: gossip.document.all(.joining),
+      moderations: gossip.document.all(.moderation).filter { entry in
+        guard case .moderation(let moderation) = entry.entry.body else { return false }
+        return rights.moderates(entry.entry.author, moderation.member)
+      })
   }
 
   private func applied(_ kind: EntryBody.Kind) -> [SignedEntry] {

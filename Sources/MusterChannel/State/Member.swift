@@ -78,7 +78,8 @@ public enum LeaveReason: String, Sendable {
   case left
   /// The member stopped answering, and no reachable member hears it.
   case crashed
-  /// The member lost its membership, or this node did, which separates this node from all members.
+  /// The member was removed from the call, or has lost its membership, or this node has, which
+  /// separates this node from all members.
   case removed
   /// The member restarted as another process.
   case replaced
@@ -102,6 +103,9 @@ public enum ChannelEvent: Equatable, Sendable {
   case callHandedOver(ActiveCall)
   /// A call has ended, for one of the reasons in `CallEndReason`.
   case callEnded(CallInfo, reason: String)
+  /// A member of a higher role mutes a member in the active call for everyone, or removes it from
+  /// the call; the removal itself follows as `callLeft`.
+  case moderated(Moderation, by: NodeID)
   /// A text message to show; each message is reported once, in causal order.
   case message(TextMessage)
   /// Other members refuse this node as a member.

@@ -35,6 +35,8 @@ public struct CallChecker: Sendable {
   private var started: [CallID] = []
   private var terms: [Statement] = []
   private var ended: [CallID] = []
+  /// The members removed from calls, whose ends count no more.
+  private var removals: [(member: NodeID, call: CallID)] = []
 
   /// `nodes` is the number of hosts; methods take their indices, 0 to `nodes` - 1.
   public init(nodes: Int) { memories = Array(repeating: Memory(), count: nodes) }
@@ -60,6 +62,12 @@ public struct CallChecker: Sendable {
     if !memories[index].ends.contains(end) { memories[index].ends.append(end) }
   }
 
+  /// Records that somebody removes a member from a call. Where this becomes known, an end that the
+  /// member has signed does not count any more.
+  public mutating func removed(_ member: NodeID, from call: CallID) {
+    removals.append((member, call))
+  }
+
   /// Records that a host has lost its disk.
   public mutating func forgot(_ index: Int) { memories[index] = Memory() }
 
@@ -70,6 +78,7 @@ public struct CallChecker: Sendable {
     let memory = memories[index]
     let end = memory.ends.first { end in
       end.call == call.id && memory.claims.contains(end)
+        && !removals.contains { $0 == (end.author, end.call) }
         && (call.term < end.term || call.term == end.term && call.initiator == end.author)
     }
     return end.map { "call \(call.id) of term \(call.term) is on, ended in term \($0.term)" }

@@ -25,7 +25,7 @@ public struct CommitChecker: Sendable {
   static func mustBeWritten(_ kind: EntryBody.Kind?) -> Bool {
     switch kind {
     case .grant, .epoch, .message, .end: true
-    case .presence, .neighbourReport, .redemption, .claim, .joining, nil: false
+    case .presence, .neighbourReport, .redemption, .claim, .joining, .moderation, nil: false
     }
   }
 }

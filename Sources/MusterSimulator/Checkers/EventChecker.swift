@@ -1,6 +1,7 @@
 import MusterBase
 import MusterChannel
 import MusterCore
+import MusterWire
 
 /// Checks that events are complete and consistent: members join before they change or leave, a call
 /// starts before it ends, links come up before they go down, and all events together yield the
@@ -69,6 +70,8 @@ public struct EventChecker: Sendable {
     case .keyChanged(let number):
       if number <= epoch { return "key \(number) comes after key \(epoch)" }
       epoch = number
+    case .moderated(let moderation, _):
+      if moderation.call != call?.info.id { return "a moderation of a call that is not on" }
     case .message, .refused: break
     case .callStarted, .callJoined, .callLeft, .callHandedOver, .callEnded:
       return sawCall(event)

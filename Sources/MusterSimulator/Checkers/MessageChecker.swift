@@ -64,6 +64,8 @@ public struct MessageChecker: Sendable {
     /// ones, except messages that a former process accepted but had no time to show.
     let before: [Int]
     var copies: [Copy] = []
+    /// Whether a node has dropped it because its author had no role, which it may have got later.
+    var isDropped = false
     /// The readers that showed the message and then lost it in a crash.
     var shownThenLost: [Reader] = []
   }
@@ -143,6 +145,12 @@ public struct MessageChecker: Sendable {
     messages[number].copies[copy].isUnproven = true
   }
 
+  /// Records that a node drops a message whose author has no role, to its knowledge: nobody need
+  /// have it any more, even if the author gets a role again.
+  public mutating func dropped(_ id: EntryID) {
+    if let number = numbers[id] { messages[number].isDropped = true }
+  }
+
   /// The fault in a message that the node `own` shows, nil for none; `mayWrite` returns whether the
   /// node knows that a member may write.
   public mutating func shown(
@@ -169,6 +177,11 @@ public struct MessageChecker: Sendable {
     }
     if reader.index != sent.author.index { delays.append(now - sent.at) }
     return nil
+  }
+
+  /// The author of a message; nil for other entries.
+  public func author(of id: EntryID) -> NodeID? {
+    numbers[id].map { messages[$0].draft.from }
   }
 
   /// The number of a message that was shown before its predecessor `number`; nil if there is none
@@ -202,10 +215,11 @@ public struct MessageChecker: Sendable {
   ) -> [Int] {
     let mayBeDropped = messages.count > Limits.messagesPerAuthor
     return messages.indices.filter { number in
-      messages[number].copies.contains { copy in
-        readers.contains(copy.reader)
-          && (!mayBeDropped || stillHolds(messages[number].draft.id, copy.reader))
-      }
+      !messages[number].isDropped
+        && messages[number].copies.contains { copy in
+          readers.contains(copy.reader)
+            && (!mayBeDropped || stillHolds(messages[number].draft.id, copy.reader))
+        }
     }
   }
 

@@ -139,12 +139,20 @@ public struct StandingChecker: Sendable {
     may: (Capability, NodeID) -> Bool
   ) -> String? {
     var record = Record()
+    let removed = known.compactMap { entry -> NodeID? in
+      guard case .moderation(let moderation) = entry.entry.body, moderation.call == old.id else {
+        return nil
+      }
+      return moderation.actions.contains(.remove) ? moderation.member : nil
+    }
     for entry in known {
       let author = entry.entry.author
       switch entry.entry.body {
       case .claim(let claim) where claim.call == old.id:
         if claim.term == 1, may(.startCall, author) { record.firstInitiator = author }
-        if claim.term > 1, may(.handOver, author) { record.successors.append(author) }
+        if claim.term > 1, may(.handOver, author), !removed.contains(author) {
+          record.successors.append(author)
+        }
       case .joining(let joining) where joining.call == old.id && may(.joinCall, author):
         record.joined.append(author)
         if joining.stage == .lasting { record.lasting.append(author) }

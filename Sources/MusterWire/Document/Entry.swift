@@ -65,6 +65,8 @@ public enum EntryBody: Equatable, Sendable {
   case end(CallEnd)
   /// The author's presence in a call together with others.
   case joining(CallJoining)
+  /// The muting of a member in a call, or its removal from the call.
+  case moderation(Moderation)
   /// A text message.
   case message(Message)
   /// A role, granted by an owner.
@@ -87,6 +89,7 @@ public enum EntryBody: Equatable, Sendable {
     case redemption = 7
     case epoch = 8
     case joining = 9
+    case moderation = 10
   }
 
   /// The kind of the body; nil for a kind that this version does not know.
@@ -97,6 +100,7 @@ public enum EntryBody: Equatable, Sendable {
     case .claim: .claim
     case .end: .end
     case .joining: .joining
+    case .moderation: .moderation
     case .message: .message
     case .grant: .grant
     case .redemption: .redemption
@@ -118,6 +122,7 @@ public enum EntryBody: Equatable, Sendable {
     case .claim(let body): body.write(to: &writer)
     case .end(let body): body.write(to: &writer)
     case .joining(let body): body.write(to: &writer)
+    case .moderation(let body): body.write(to: &writer)
     case .message(let body): body.write(to: &writer)
     case .grant(let body): body.write(to: &writer)
     case .redemption(let body): body.write(to: &writer)
@@ -140,6 +145,7 @@ public enum EntryBody: Equatable, Sendable {
     case .claim: self = .claim(try CallClaim(reading: &reader))
     case .end: self = .end(try CallEnd(reading: &reader))
     case .joining: self = .joining(try CallJoining(reading: &reader))
+    case .moderation: self = .moderation(try Moderation(reading: &reader))
     case .message: self = .message(try Message(reading: &reader))
     case .grant: self = .grant(try Grant(reading: &reader))
     case .redemption: self = .redemption(try Redemption(reading: &reader))

@@ -122,6 +122,8 @@ class Commands:
             node.call.join()
         elif what == "leave-call":
             node.call.leave()
+        elif what == "moderate":
+            node.call.moderate(bytes.fromhex(command["member"]), command["actions"])
         elif what == "say":
             receiver = bytes.fromhex(command["to"]) if command.get("to") else None
             node.texts.say(command["text"], receiver)

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 
 from .document import Document
-from .entries import Claim, End, Joining
+from .entries import Claim, End, Joining, Moderation
 from .events import emit, short
 from .rights import Role
 
@@ -35,18 +35,28 @@ class Call:
 BLIND, INFORMED, JOINED, LASTING = range(4)
 
 
+def removed(document: Document, rights):
+    """The calls and members that were removed from them."""
+    return {(one.body.call, one.body.member) for one in document.entries(Moderation)
+            if one.body.actions & Moderation.REMOVE
+            and rights.moderates(document, one.author, one.body.member)}
+
+
 def valid_claims(document: Document, rights):
     """The claims whose authors may make them."""
+    gone = removed(document, rights)
     return [one for one in document.entries(Claim)
-            if rights.role(document, one.author) >= Role.PRESENTER]
+            if rights.role(document, one.author) >= Role.PRESENTER
+            and (one.body.term == 1 or (one.body.call, one.author) not in gone)]
 
 
 def live_claims(document: Document, rights):
     """The valid claims that no end covers."""
-    claims = valid_claims(document, rights)
+    claims, gone = valid_claims(document, rights), removed(document, rights)
     claimed = {(one.author, one.body.call, one.body.term) for one in claims}
     ends = [one for one in document.entries(End)
-            if (one.author, one.body.call, one.body.term) in claimed]
+            if (one.author, one.body.call, one.body.term) in claimed
+            and (one.body.call, one.author) not in gone]
     return [one for one in claims if not any(_covers(end, one) for end in ends)]
 
 
@@ -146,9 +156,14 @@ class CallMember:
         """Follows the document and the roster."""
         members = {member: presence.call for member, presence in self._node.roster.members.items()
                    if presence.call}
+        document, rights = self._node.document, self._node.rights
+        gone = removed(document, rights)
+        if (self.current, self._node.id) in gone:
+            self._wants, self.current = False, None
+            self._node.publish_presence()
         if self.current is not None:
             members[self._node.id] = self.current
-        document, rights = self._node.document, self._node.rights
+        members = {member: at for member, at in members.items() if (at, member) not in gone}
         claims = live_claims(document, rights)
         call = channels_call(document, rights, members.values())
         self._emit_changes(call, {one for one, at in members.items() if call and at == call.id})
@@ -194,6 +209,12 @@ class CallMember:
             self._end()
         self.current = None
         self._node.publish_presence()
+        self._node.refresh()
+
+    def moderate(self, prefix, actions):
+        """Mutes the member whose id begins like that in the call, or removes it."""
+        member = next(one for one in self._node.roster.members if one.startswith(prefix))
+        self._node.gossip.publish(Moderation(self.call.id, member, actions))
         self._node.refresh()
 
     def _end(self):

@@ -4,7 +4,8 @@ from collections import OrderedDict
 
 from . import ranges
 from .crypto import blake2b
-from .entries import Claim, End, Epoch, Grant, Joining, Message, NeighbourReport, Redemption
+from .entries import (
+    Claim, End, Epoch, Grant, Joining, Message, Moderation, NeighbourReport, Redemption)
 from .presence import Presence
 
 _NEWEST_OF_AUTHOR = (Presence.KIND, NeighbourReport.KIND, Redemption.KIND, Joining.KIND)
@@ -74,6 +75,7 @@ class Document:
         self._tables = {
             Claim.KIND: self.calls, End.KIND: self.calls, Message.KIND: self.messages,
             Epoch.KIND: Table(1024, 1024), Grant.KIND: Table(128, 4096),
+            Moderation.KIND: Table(64, 256),
             **{kind: Table(1, 2048) for kind in _NEWEST_OF_AUTHOR},
         }
         self._unknown = Table(32, 256)

@@ -95,6 +95,25 @@ class Joining:
 
 
 @dataclass(frozen=True)
+class Moderation:
+    """Mutes a member of a lower role in a call, or removes it from the call."""
+
+    KIND = 10
+    MUTE_AUDIO, MUTE_VIDEO, MUTE_SHARE, REMOVE = 1, 2, 4, 8
+
+    call: bytes
+    member: bytes
+    actions: int
+
+    def encode(self):
+        return self.call + self.member + bytes([self.actions])
+
+    @classmethod
+    def decode(cls, reader):
+        return cls(reader.take(16), reader.take(32), reader.number(1))
+
+
+@dataclass(frozen=True)
 class Message:
     """A text (section 11); `content` is sealed if there is a receiver."""
 
@@ -217,7 +236,7 @@ class Epoch:
 
 
 _BODIES = {body.KIND: body for body in (
-    Presence, NeighbourReport, Claim, End, Message, Grant, Redemption, Epoch, Joining)}
+    Presence, NeighbourReport, Claim, End, Message, Grant, Redemption, Epoch, Joining, Moderation)}
 
 
 @dataclass(frozen=True, eq=False)

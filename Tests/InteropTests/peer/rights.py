@@ -4,7 +4,7 @@ import time
 from enum import IntEnum
 
 from .crypto import blake2b, verify
-from .entries import Claim, End, Epoch, Grant, Message, Redemption
+from .entries import Claim, End, Epoch, Grant, Message, Moderation, Redemption
 from .media.streams import SCREEN
 from .reader import Malformed, Reader
 
@@ -43,7 +43,7 @@ def redemption_message(channel_id, redeemer):
 
 
 class OpenRights:
-    """In an open channel everyone is a presenter; grants and epochs mean nothing."""
+    """In an open channel everyone is a presenter; grants, epochs and moderations mean nothing."""
 
     def takes(self, document, entry):
         return True
@@ -55,13 +55,16 @@ class OpenRights:
         return entry.author
 
     def drops(self, entry):
-        return entry.kind in (Grant.KIND, Epoch.KIND)
+        return entry.kind in (Grant.KIND, Epoch.KIND, Moderation.KIND)
 
     def is_owner(self, author):
         return False
 
     def role(self, document, member, now=None):
         return Role.PRESENTER
+
+    def moderates(self, document, author, member):
+        return False
 
     def may_send(self, document, member, stream=None):
         return True
@@ -88,6 +91,13 @@ class CreatedRights:
             newest = None
         granted = newest.body.role if newest and _is_valid(newest.body, now) else Role.NONE
         return max(granted, self._redeemed(document, member, newest, removed_by, now))
+
+    def moderates(self, document, author, member):
+        """Whether a member's moderations of another count, expired roles included."""
+        role = self.role(document, author, now=0)
+        is_higher = self.is_owner(author) or role > self.role(document, member, now=0)
+        return (role >= Role.PRESENTER and is_higher and author != member
+                and not self.is_owner(member))
 
     def may_send(self, document, member, stream=None):
         """Whether a member may send a video stream, or audio if `stream` is None."""
@@ -134,7 +144,8 @@ class CreatedRights:
             return role > Role.NONE or self._is_undecided(document, entry)
         if entry.kind == Message.KIND and entry.lamport <= self._removed_at(document, entry.author):
             return False
-        return role >= (Role.PRESENTER if entry.kind in (Claim.KIND, End.KIND) else Role.CONSUMER)
+        of_presenters = entry.kind in (Claim.KIND, End.KIND, Moderation.KIND)
+        return role >= (Role.PRESENTER if of_presenters else Role.CONSUMER)
 
     def _removed_at(self, document, member):
         """The Lamport counter of the newest epoch that removed a member, or the invite by which it

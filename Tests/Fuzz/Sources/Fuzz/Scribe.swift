@@ -67,7 +67,7 @@ struct Scribe {
   }
 
   private func body(_ program: inout Program, by author: Identity) -> EntryBody {
-    switch program.u8() % 10 {
+    switch program.u8() % 11 {
     case 0: .presence(presence(&program))
     case 1:
       .neighbourReport(
@@ -89,7 +89,12 @@ struct Scribe {
       .joining(
         CallJoining(
           call: call(&program), stage: program.u8() & 1 == 0 ? .met : .lasting))
-    default: .unknown(kind: 10 + program.u8() % 200, program.bytes())
+    case 9:
+      .moderation(
+        Moderation(
+          call: call(&program), member: member(&program),
+          actions: Moderation.Actions(rawValue: program.u8())))
+    default: .unknown(kind: 11 + program.u8() % 200, program.bytes())
     }
   }
 

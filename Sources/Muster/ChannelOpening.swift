@@ -117,20 +117,18 @@ enum ChannelOpening {
       stored.credential = StoredChannel.InviteCredential(grant: grant, seed: seed)
     }
     stored.keys = [EpochKey(number: invite.epoch, key: key)]
-    guard let known = try store?.channel(stored.id) else { return stored }
-    // Stored keys take precedence, and new keys need a grant by an owner, because anyone can write
-    // an invite.
+    guard var known = try store?.channel(stored.id) else { return stored }
+    // Stored keys take precedence, and anyone can write an invite: a new key needs a grant by an
+    // owner, unless the channel's id follows from the key.
     let rights = try store?.rights(in: known)
-    let isVouched = isVouchedFor(invite, stored.id, by: rights)
-    let new = stored.keys.filter { key in
-      isVouched && !known.keys.contains { $0.number == key.number }
+    let isVouched = known.genesis == nil || isVouchedFor(invite, stored.id, by: rights)
+    if isVouched, !known.keys.contains(where: { $0.number == invite.epoch }) {
+      known.keys = (known.keys + stored.keys).sorted { $0.number < $1.number }
     }
-    stored.keys = (known.keys + new).sorted { $0.number < $1.number }
-    stored.name = known.name
-    stored.createdAt = known.createdAt
-    stored.bootstrapAddresses = merged(invite.peers, known.bootstrapAddresses)
-    stored.rendezvous = merged(invite.rendezvous, known.rendezvous)
-    return stored
+    known.credential = stored.credential
+    known.bootstrapAddresses = merged(invite.peers, known.bootstrapAddresses)
+    known.rendezvous = merged(invite.rendezvous, known.rendezvous)
+    return known
   }
 
   private static func merged(_ new: [String], _ known: [String]) -> [String] {

@@ -206,6 +206,18 @@ struct AdministrationTests {
     }
   }
 
+  /// Its key follows from its name and is not stored.
+  @Test func anInviteToAKnownPublicChannelIsTaken() async throws {
+    let key = ChannelKey.fromName("lab")
+    let invite = Invite(
+      name: "lab", genesis: nil, epoch: 0, key: key.withSecret { Array($0) }, oneTimeSeed: nil,
+      grant: nil, peers: [], rendezvous: [])
+    for source in [Configuration.Channel.Source.named, .invite(invite), .named] {
+      #expect(try await !isCreated(from: source))
+    }
+    #expect(try fixture.storeOnceFree().channels(named: "lab").map(\.id) == [key.channelID])
+  }
+
   /// Returns whether a node that joins `lab` from this source is in the created channel.
   private func isCreated(from source: Configuration.Channel.Source) async throws -> Bool {
     var configuration = Configuration()

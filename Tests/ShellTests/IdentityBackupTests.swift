@@ -83,12 +83,31 @@ struct IdentityBackupTests {
     request.channel = "lab"
     request.member = known("Anna", 7).key.key.hex
     let (path, unforced) = (new.path, request)
-    let refused = await error { _ = try await Administration.perform(unforced, data: path) }
-    #expect(refused?.hint.contains("--force") == true)
-    #expect(try await shown(new)?.epoch == 0)
+    // Nor does it after having been in the channel by itself, with an invite.
+    for isJoining in [false, true] {
+      if isJoining { try await join(new, by: old) }
+      let refused = await error { _ = try await Administration.perform(unforced, data: path) }
+      #expect(refused?.hint.contains("--force") == true)
+      #expect(try await shown(new)?.epoch == 0)
+    }
     request.isForced = true
     _ = try await Administration.perform(request, data: path)
     #expect(try await shown(new)?.epoch == 1)
+  }
+
+  /// Runs a node that meets nobody, with an invite that the identity in another directory makes.
+  private func join(_ fixture: StoreFixture, by inviting: StoreFixture) async throws {
+    var request = Administration.Request(.invite)
+    request.channel = "lab"
+    let reply = try await Administration.perform(request, data: inviting.path)
+    let invite = try Invite(url: try #require(reply.invite))
+    var configuration = Configuration()
+    configuration.dataDirectory = fixture.path
+    configuration.channels = [.init(name: "lab", source: .invite(invite))]
+    configuration.interfaces = ["lo"]
+    configuration.lan = false
+    let node = try await MusterNode.start(configuration)
+    await node.stop()
   }
 
   @Test func textAroundABackupDoesNoHarm() async throws {

@@ -12,10 +12,7 @@ extension Moderation {
     let who = author == own ? "you" : name(author)
     let whom = member == own ? "you" : name(member)
     guard !actions.contains(.remove) else { return "\(who) removed \(whom) from the call" }
-    let media = [
-      (Actions.muteAudio, "microphone"), (.muteVideo, "camera"), (.muteShare, "share"),
-    ].filter { actions.contains($0.0) }.map(\.1).joined(separator: ", ")
-    let sentence = "\(who) muted \(whom) for everyone (\(media))"
+    let sentence = "\(who) muted \(whom) for everyone (\(actions.muted.words))"
     return member == own ? sentence + "; unmute when you like" : sentence
   }
 }

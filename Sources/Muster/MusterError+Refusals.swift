@@ -85,12 +85,8 @@ extension MusterError {
 
   /// Creates the notice that media stay off although this node's new role permits them.
   init(held media: OwnMedia, _ role: Role, channel: String) {
-    let names = [
-      (OwnMedia.audio, "the microphone"), (.video, "the camera"), (.share, "the share"),
-    ].filter { media.contains($0.0) }.map(\.1)
     self.init(
-      "this node is now \(role.name) in \(channel); "
-        + "off until you turn it on: \(names.joined(separator: ", "))",
+      "this node is now \(role.name) in \(channel); off until you turn it on: \(media.words)",
       hint: "unmute on the page, by key or with the command unmute")
   }
 
@@ -138,6 +134,13 @@ extension CommitSubject {
     case .callEnd: "the call goes on without this node"
     case .moderation: "nobody was muted or removed from the call"
     }
+  }
+}
+
+extension OwnMedia {
+  var words: String {
+    [(OwnMedia.audio, "the microphone"), (.video, "the camera"), (.share, "the share")]
+      .filter { contains($0.0) }.map(\.1).joined(separator: ", ")
   }
 }
 

@@ -42,7 +42,7 @@ extension MusterNode {
     return id
   }
 
-  /// A member that may be moderated, this node included: that fails for another reason.
+  /// The reachable member that a command is about, which may be this node itself.
   func participant(_ text: String, in channel: ChannelID) throws(MusterError) -> NodeID {
     text == id.short || text == id.key.hex ? id : try member(text, in: channel)
   }

@@ -83,6 +83,16 @@ struct KeyWorld {
       .phase
   }
 
+  /// The frames and audio packets of host 1 that the owner gets in two seconds.
+  mutating func received() -> (frames: Int, audio: Int) {
+    let link = LinkID(channel: channel, peer: world.id(1))
+    let before = world.hosts[0].shown[link] ?? 0
+    world.hosts[0].clear()
+    world.run(for: .seconds(2))
+    let frames = (world.hosts[0].shown[link] ?? 0) - before
+    return (frames, world.hosts[0].heard[link.peer]?.count ?? 0)
+  }
+
   /// The successive phases of an association during `duration`.
   mutating func phases(
     at index: Int, of other: Int, for duration: Duration

@@ -20,16 +20,6 @@ struct ModerationTests {
     return keys
   }
 
-  /// The frames and audio packets of host 1 that the owner gets in two seconds.
-  private func received(_ keys: inout KeyWorld) -> (frames: Int, audio: Int) {
-    let link = LinkID(channel: keys.channel, peer: keys.world.id(1))
-    let before = keys.world.hosts[0].shown[link] ?? 0
-    keys.world.hosts[0].clear()
-    keys.world.run(for: .seconds(2))
-    let frames = (keys.world.hosts[0].shown[link] ?? 0) - before
-    return (frames, keys.world.hosts[0].heard[link.peer]?.count ?? 0)
-  }
-
   private func refusal(
     _ keys: inout KeyWorld, _ index: Int,
     _ body: (inout Node, Instant) throws(CommandRefusal) -> [Node.Output]
@@ -47,19 +37,19 @@ struct ModerationTests {
   @Test func aMutedMemberIsSilentUntilItsUserUnmutes() throws {
     var keys = try call()
     let (channel, member) = (keys.channel, keys.world.id(1))
-    var media = received(&keys)
+    var media = keys.received()
     #expect(media.frames > 0 && media.audio > 0)
     let refused = refusal(&keys, 2) { node, now throws(CommandRefusal) in
       try node.mute(.audio, of: member, in: channel, at: now)
     }
     #expect(refused == nil)
     keys.world.run(for: .seconds(1))
-    media = received(&keys)
+    media = keys.received()
     #expect(media.frames > 0 && media.audio == 0)
     let seen = keys.world.hosts[0].node.member(member, of: channel)
     #expect(seen?.flags.contains(.audioMuted) == true)
     keys.world.call(1) { $0.setMuted(audio: false, in: channel, at: $1) }
-    #expect(received(&keys).audio > 0)
+    #expect(keys.received().audio > 0)
     #expect(keys.contradictions() == [])
   }
 
@@ -75,7 +65,7 @@ struct ModerationTests {
     let link = LinkID(channel: channel, peer: owner)
     let before = keys.world.hosts[1].shown[link] ?? 0
     keys.world.hosts[1].clear()
-    let media = received(&keys)
+    let media = keys.received()
     #expect(media.frames == 0 && media.audio == 0)
     #expect(keys.world.hosts[1].shown[link] ?? 0 == before)
     #expect(keys.world.hosts[1].heard[owner]?.count ?? 0 == 0)

@@ -20,16 +20,6 @@ struct RoleTests {
     return keys
   }
 
-  /// The frames and audio packets of host 1 that the owner gets in two seconds.
-  private func received(_ keys: inout KeyWorld) -> (frames: Int, audio: Int) {
-    let link = LinkID(channel: keys.channel, peer: keys.world.id(1))
-    let before = keys.world.hosts[0].shown[link] ?? 0
-    keys.world.hosts[0].clear()
-    keys.world.run(for: .seconds(2))
-    let frames = (keys.world.hosts[0].shown[link] ?? 0) - before
-    return (frames, keys.world.hosts[0].heard[link.peer]?.count ?? 0)
-  }
-
   private func held(_ keys: KeyWorld) -> [OwnMedia] {
     keys.world.hosts[1].events.compactMap {
       if case .mediaHeld(let media, _) = $0 { media } else { nil }
@@ -38,28 +28,28 @@ struct RoleTests {
 
   @Test func aPromotionStartsNothingUntilTheUserDoes() throws {
     var keys = try call(.consumer)
-    var media = received(&keys)
+    var media = keys.received()
     #expect(media.frames == 0 && media.audio == 0)
     keys.grant(.attendee, to: 1)
-    media = received(&keys)
+    media = keys.received()
     #expect(media.frames == 0 && media.audio == 0)
     #expect(held(keys) == [[.audio, .video]])
     let seen = keys.world.hosts[0].node.member(keys.world.id(1), of: keys.channel)
     #expect(seen?.role == .attendee && seen?.flags.contains([.audioMuted, .videoMuted]) == true)
     let channel = keys.channel
     keys.world.call(1) { $0.setMuted(audio: false, in: channel, at: $1) }
-    media = received(&keys)
+    media = keys.received()
     #expect(media.frames == 0 && media.audio > 0)
     keys.world.call(1) { $0.setMuted(video: false, at: $1) }
-    #expect(received(&keys).frames > 0)
+    #expect(keys.received().frames > 0)
   }
 
   @Test func whatFlowsGoesOnWithAHigherRole() throws {
     var keys = try call(.attendee)
-    var media = received(&keys)
+    var media = keys.received()
     #expect(media.frames > 0 && media.audio > 0)
     keys.grant(.presenter, to: 1)
-    media = received(&keys)
+    media = keys.received()
     #expect(media.frames > 0 && media.audio > 0 && held(keys) == [])
   }
 
@@ -68,7 +58,7 @@ struct RoleTests {
     keys.grant(.consumer, to: 1)
     keys.world.run(for: .seconds(1))
     keys.grant(.attendee, to: 1)
-    let media = received(&keys)
+    let media = keys.received()
     #expect(media.frames == 0 && media.audio == 0)
   }
 

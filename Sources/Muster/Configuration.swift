@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import MusterBase
 import MusterChannel
@@ -34,6 +35,11 @@ public struct Configuration: Sendable {
       case open(ChannelKey)
       case invite(Invite)
     }
+  }
+
+  /// The display name where none is given: the user's, or "member".
+  public static var defaultName: String {
+    getenv("USER").map { String(cString: $0) } ?? "member"
   }
 
   /// The display name that other members see, shortened to `Limits.nameBytes` bytes.

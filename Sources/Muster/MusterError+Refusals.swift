@@ -31,6 +31,8 @@ extension MusterError {
     case .tooManyEpochs:
       self.init(
         "the channel's key was changed \(Limits.epochs) times", hint: "create a new channel")
+    case .noCall:
+      self.init("there is no call to join", hint: "start one with start-call")
     case .notInCall:
       self.init("that member is not in the call", hint: "\"participants\" in call events are")
     case .notLower(let role):
@@ -43,9 +45,9 @@ extension MusterError {
         hint: "it can join the next call")
     case .restored:
       self.init(
-        "this node was restored from a backup and has met no member since: they may have a newer "
-          + "key, and would not find a node that changes an older one",
-        hint: "let it meet a member first, or use --force")
+        "this node was restored from a backup and knows of no member yet whether there is a newer "
+          + "key: members would not find a node that changes an older one",
+        hint: "try again once it has met a member, or use --force")
     case .busy:
       self.init("earlier changes are still being written", hint: "try again; check the disk")
     }
@@ -71,6 +73,16 @@ extension MusterError {
     self.init(
       "the key of \(channel) was changed, because a role has expired: \(whose) can no longer read",
       hint: "muster channel grant gives a role again")
+  }
+
+  /// Creates the notice that a peer that others know of could not be reached.
+  init(unreached peer: NodeID, tried addresses: [Address], channel: String) {
+    let list = addresses.map(\.description).joined(separator: ", ")
+    self.init(
+      "\(peer.short) is registered for \(channel), but answers at none of its addresses, "
+        + list,
+      hint: "if it is still running, a NAT or a firewall is in between: let a member join that both "
+        + "can reach, which then relays, or forward a UDP port to one of you and use --listen")
   }
 
   /// Creates the notice that this node's role ends in so many seconds.

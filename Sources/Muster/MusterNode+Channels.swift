@@ -61,7 +61,7 @@ extension MusterNode {
       try? await Task.sleep(for: .milliseconds(40))
     }
     for channel in channels {
-      perform(node.finishLeaving(channel, at: now))
+      finishLeaving(channel)
       trust[channel] = nil
       ownRecords[channel] = nil
       autoJoinChannels.removeAll { $0 == channel }

@@ -45,10 +45,7 @@ extension MusterNode {
     case .startCall: try startCall(in: try channel(of: command))
     case .joinCall:
       let channel = try channel(of: command)
-      guard node.call(in: channel) != nil else {
-        throw MusterError("there is no call to join", hint: "start one with start-call")
-      }
-      try startCall(in: channel)
+      try attempt { node throws(CommandRefusal) in try node.joinCall(in: channel, at: now) }
     case .leaveCall: try leaveCall(in: try channel(of: command))
     case .mute(let media, let name): try setMuted(media, true, in: name)
     case .unmute(let media, let name): try setMuted(media, false, in: name)

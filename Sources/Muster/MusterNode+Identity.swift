@@ -15,12 +15,12 @@ extension MusterNode {
   /// a configured directory in use is an error.
   static func openIdentity(
     _ configuration: Configuration
-  ) throws(MusterError) -> OpenedIdentity {
+  ) async throws(MusterError) -> OpenedIdentity {
     if let path = configuration.dataDirectory {
-      guard let directory = try DataDirectory.open(path) else {
+      guard let directory = try await locked(path) else {
         throw MusterError(
-          "the data directory \(path) is in use by another node",
-          hint: "end that node, or use --data with another directory")
+          "the data directory \(path) is in use by \(Administration.holder(of: path))",
+          hint: "end that process, or use --data with another directory")
       }
       return (try directory.identity(), directory, try Store.open(directory), [])
     }
@@ -32,13 +32,29 @@ extension MusterNode {
         hint: "use --data DIR to keep it")
       return (Identity(generating: &entropy), nil, nil, [warning])
     }
-    if let directory = try DataDirectory.open(path) {
+    if let directory = try await locked(path) {
       return (try directory.identity(), directory, try Store.open(directory), [])
     }
     let warning = MusterError(
-      "the data directory \(path) is in use, so this node has a fresh identity that is not kept",
+      "the data directory \(path) is in use by \(Administration.holder(of: path)), so this node "
+        + "has a fresh identity that is not kept",
       hint: "use --data DIR to give it one of its own")
     return (Identity(generating: &entropy), nil, nil, [warning])
+  }
+
+  /// A data directory for this node: waits for a short command that uses it. Nil if a node does, or
+  /// if it is not free within 3 s.
+  private static func locked(_ path: String) async throws(MusterError) -> DataDirectory? {
+    enum Attempt {
+      case opened(DataDirectory)
+      case usedByNode
+    }
+    let attempt = try await Administration.retrying { () throws(MusterError) -> Attempt? in
+      if let directory = try DataDirectory.open(path, as: .node) { return .opened(directory) }
+      return DataDirectory.holder(of: path)?.use == .node ? .usedByNode : nil
+    }
+    guard case .opened(let directory) = attempt else { return nil }
+    return directory
   }
 
   /// The part of the configuration that the `Node` value needs.

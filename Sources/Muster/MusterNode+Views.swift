@@ -56,7 +56,7 @@ extension MusterNode {
   /// Converts an event of the `Node` value into a public event. An event that the host does not
   /// receive, such as a pong, is processed here, and the result is nil.
   func hostEvent(_ event: NodeEvent, in channel: ChannelID) -> Event? {
-    guard let name = node.name(of: channel) else { return nil }
+    guard let name = name(of: channel) else { return nil }
     switch event {
     case .channel(let event): return hostEvent(event, named: name)
     case .linkUp(let member, let address, let via):
@@ -80,6 +80,8 @@ extension MusterNode {
     case .peerRefused(let peer, let reason):
       decided("member refused", name, peer, ["reason": "\(reason)"])
       return nil
+    case .unreached(let peer, let addresses):
+      return .warning(MusterError(unreached: peer, tried: addresses, channel: name))
     case .pong(let member, let roundTrip, let route):
       noticePong(of: member, Pong(channel: channel, roundTrip: roundTrip, route: route))
       return nil

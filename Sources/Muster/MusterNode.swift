@@ -81,6 +81,8 @@ public actor MusterNode {
   var autoJoinChannels: [ChannelID] = []
   /// The last reported record of this node in each channel.
   var ownRecords: [ChannelID: MemberRecord] = [:]
+  /// The channel that the node has just left, by the name that its last events need.
+  private var left: (channel: ChannelID, name: String)?
   /// The pings that are waiting for answers.
   var pongListeners: [PongListener] = []
   var isStopping = false
@@ -117,7 +119,7 @@ public actor MusterNode {
 
   /// Starts a node; throws if the configuration is invalid or a resource cannot be opened.
   public static func start(_ configuration: Configuration) async throws(MusterError) -> MusterNode {
-    let opened = try openIdentity(configuration)
+    let opened = try await openIdentity(configuration)
     var channels: [ChannelOpening.Result] = []
     for channel in configuration.channels {
       let joined = channels.map { (id: $0.setup.id, name: $0.setup.name) }
@@ -228,6 +230,19 @@ public actor MusterNode {
   }
 
   // MARK: Outputs
+
+  /// Closes the links of a channel after its members have heard that this node leaves.
+  func finishLeaving(_ channel: ChannelID) {
+    guard let name = node.name(of: channel) else { return }
+    left = (channel, name)
+    perform(node.finishLeaving(channel, at: now))
+    left = nil
+  }
+
+  /// The local name of a channel that the node is in, or has just left.
+  func name(of channel: ChannelID) -> String? {
+    node.name(of: channel) ?? left.flatMap { $0.channel == channel ? $0.name : nil }
+  }
 
   /// Executes the outputs of the node, as the simulator does for simulated nodes.
   func perform(_ outputs: [Node.Output]) {

@@ -251,8 +251,7 @@ package struct JoinCommand: AsyncParsableCommand {
   }
 
   private func displayName() throws(MusterError) -> String {
-    let given = name ?? getenv("USER").map { String(cString: $0) } ?? "member"
-    let safe = DisplayText.sanitized(given, limit: Limits.nameBytes)
+    let safe = DisplayText.sanitized(name ?? Configuration.defaultName, limit: Limits.nameBytes)
     guard !safe.isEmpty else {
       throw MusterError("the name is empty", hint: "give one with --name", kind: .usage)
     }

@@ -9,14 +9,25 @@ public enum CommandLineTool {
   /// code 1 after a failure.
   public static func main() async { await RootCommand.main() }
 
-  /// The arguments with `--view=8080` split in two: for an option with an optional value,
-  /// swift-argument-parser drops a value that follows an equals sign.
-  package static func separated(_ arguments: [String]) -> [String] {
-    let joined = "--view="
-    return arguments.flatMap { argument in
-      argument.hasPrefix(joined)
-        ? ["--view", String(argument.dropFirst(joined.count))] : [argument]
+  /// The arguments in the form in which swift-argument-parser takes them for what they mean:
+  /// `--view=8080` in two, because it drops the value of an option with an optional one after an
+  /// equals sign, and `--for -3` in one, because it takes a negative number for another option.
+  package static func normalized(_ arguments: [String]) -> [String] {
+    var result: [String] = []
+    for argument in arguments {
+      let isNegative = argument.hasPrefix("-") && Double(argument) != nil
+      let option = result.last.flatMap {
+        $0.hasPrefix("--") && !["--", "--view"].contains($0) ? $0 : nil
+      }
+      if argument.hasPrefix("--view=") {
+        result += ["--view", String(argument.dropFirst("--view=".count))]
+      } else if isNegative, let option, !option.contains("=") {
+        result[result.count - 1] = "\(option)=\(argument)"
+      } else {
+        result.append(argument)
+      }
     }
+    return result
   }
 }
 
@@ -44,7 +55,7 @@ struct RootCommand: AsyncParsableCommand {
     _ = ProcessClock.startedAt
     signal(SIGPIPE, SIG_IGN)  // write(2) then reports a closed pipe as EPIPE
     do {
-      let arguments = CommandLineTool.separated(Array(CommandLine.arguments.dropFirst()))
+      let arguments = CommandLineTool.normalized(Array(CommandLine.arguments.dropFirst()))
       var command = try parseAsRoot(arguments)
       if var command = command as? any AsyncParsableCommand {
         try await command.run()

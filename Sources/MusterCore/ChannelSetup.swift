@@ -96,6 +96,8 @@ public enum CommandRefusal: Error, Equatable, Sendable {
   case restored
   /// The number of key changes has reached `Limits.epochs`.
   case tooManyEpochs
+  /// There is no call to join.
+  case noCall
   /// The member is not in the call, so that there is nothing to mute or to remove it from.
   case notInCall
   /// The member has a role that is not lower than this node's.

@@ -18,6 +18,15 @@ extension Node {
     return out
   }
 
+  /// Joins the active call.
+  public mutating func joinCall(
+    in channel: ChannelID, at now: Instant
+  ) throws(CommandRefusal) -> [Output] {
+    try check(.joinCall, in: channel)
+    guard call(in: channel) != nil else { throw .noCall }
+    return try startCall(in: channel, at: now)
+  }
+
   /// Schedules this node's entry into a call: an active call is joined at once; if this node hears
   /// of none, it starts a call when its wait (`startTime`) is over.
   mutating func wantCall(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
@@ -90,6 +99,7 @@ extension Node {
         switch event {
         case .ownRoleChanged(let new):
           forgetRefusals(in: channel)
+          showLinks(in: channel, &out)
           role = new
         case .keyChanged: membershipEnded = true
         case .moderated(let moderation, _): moderations.append(moderation)
@@ -250,9 +260,13 @@ extension Node {
     let hearsOthers = others.contains { other in
       peers[LinkID(channel: channel, peer: other)] != nil && !suspected.contains(other)
     }
-    // A node that is alone in the call, because all others have left, counts as connected.
-    let isCutOff = !others.isEmpty && !hearsOthers && entry.callState != .connecting
-    setCallState(isCutOff ? .reconnecting : .connected, in: channel, &out)
+    // A node that is alone in the call, because all others have left, counts as connected. One that
+    // has joined over others is connecting until it has a path to a participant.
+    let state: CallState =
+      if others.isEmpty || hearsOthers { .connected } else {
+        entry.callState == .connecting ? .connecting : .reconnecting
+      }
+    setCallState(state, in: channel, &out)
   }
 
   // MARK: Mute state and sources

@@ -280,6 +280,8 @@ extension Node {
     guard channels[link.channel]?.genesis != nil else { return }
     if let bootID = peers[link]?.bootID { refuse(link, bootID: bootID, isByPeer: true, at: now) }
     noteRefusal(reason, in: link.channel, &out)
+    // The peer has shown why, and has nothing else for this node.
+    if channels[link.channel]?.state.isShutOut ?? false { close(link, at: now, &out) }
   }
 
   /// Reports that this node is no longer a member of a channel that it enters, which its document

@@ -19,8 +19,20 @@ extension Node {
         let session = SessionLinkID(key: key, peer: peer)
         guard mayConnect(session, bootID: bootID, at: now) else { continue }
         connect(session, bootID: bootID, over: .direct(address), at: now, &out)
+      case .silent(let peer, let key, let addresses):
+        guard let link = keyring.link(of: SessionLinkID(key: key, peer: peer)),
+          isUnknown(link)
+        else { continue }
+        out.append(.event(.unreached(peer, tried: addresses), in: link.channel))
       }
     }
+  }
+
+  /// Whether nothing was heard of a peer in a channel of which this node is a member. One that was
+  /// heard has left, or is reached through others.
+  private func isUnknown(_ link: LinkID) -> Bool {
+    guard let state = channels[link.channel]?.state, !state.isShutOut else { return false }
+    return state.member(link.peer) == nil && state.announcedBootID(of: link.peer) == nil
   }
 
   private func mayConnect(_ session: SessionLinkID, bootID: UInt64, at now: Instant) -> Bool {
@@ -146,7 +158,7 @@ extension Node {
     _ = peers.update(link) { $0.announcedBootID = announced }
     media.linkUp(link, at: now)
     discovery.setLinked(linkedPeers)
-    out.append(.event(.linkUp(link.peer, route.address, via: route.relay), in: link.channel))
+    showLinks(in: link.channel, &out)
     sendCredentials(over: link, at: now, &out)
     pathChanged(of: link, to: route, at: now, &out)
     out += change(link.channel, at: now) { $0.linkUp(link.peer, bootID: bootID, at: now) }
@@ -155,16 +167,30 @@ extension Node {
     tick(peer: link, at: now, &out)
   }
 
+  /// Reports the links that the host has not heard of; none while this node, to its knowledge, is
+  /// no member: over them it gets the reason for that, or a role.
+  mutating func showLinks(in channel: ChannelID, _ out: inout [Output]) {
+    guard let state = channels[channel]?.state, !state.isShutOut else { return }
+    for link in peers.keys where link.channel == channel && !(peers[link]?.isShown ?? true) {
+      guard let route = associations.session(of: link).flatMap({ links.route(of: $0) }) else {
+        continue
+      }
+      _ = peers.update(link) { $0.isShown = true }
+      out.append(.event(.linkUp(link.peer, route.address, via: route.relay), in: channel))
+    }
+  }
+
   private mutating func linkDown(
     _ link: LinkID, _ reason: LinkCloseReason, at now: Instant, _ out: inout [Output]
   ) {
     perform(media.linkDown(link, at: now), at: now, &out)
+    let wasShown = peers[link]?.isShown ?? false
     associations.end(link)
     discovery.setLinked(linkedPeers)
     seenChanged()
     relaying.linkDown(link, at: now)
     if reason == .timedOut { perform(discovery.seek(at: now), at: now, &out) }
-    out.append(.event(.linkDown(link.peer, reason), in: link.channel))
+    if wasShown { out.append(.event(.linkDown(link.peer, reason), in: link.channel)) }
     let leaveReason: LeaveReason =
       switch reason {
       case .left, .local: .left

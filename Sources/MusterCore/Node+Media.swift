@@ -227,9 +227,10 @@ extension Node {
     media.noteAudioPlayout(of: link, timestamp: timestamp, playedAt: playedAt)
   }
 
-  /// The path and the media statistics of every linked peer, ordered by peer, then by channel.
+  /// The path and the media statistics of every peer whose link the host has heard of, ordered by
+  /// peer, then by channel.
   public func statistics(at now: Instant) -> [PeerStatistics] {
-    peers.keys.map { link in
+    peers.keys.filter { peers[$0]?.isShown ?? false }.map { link in
       let statistics = media.statistics(of: link, at: now)
       let path = path(of: link)
       return PeerStatistics(

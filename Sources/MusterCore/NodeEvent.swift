@@ -33,6 +33,9 @@ public enum NodeEvent: Equatable, Sendable {
   case layer(NodeID, StreamID, LayerDirection, LayerChange)
   /// This node closed its link with a peer that is not a member, for this reason.
   case peerRefused(NodeID, Refusal)
+  /// A peer whose address others know has answered at none of these, and is in touch with no member
+  /// either.
+  case unreached(NodeID, tried: [Address])
   /// A member's reply to a ping of the host arrived over this route.
   case pong(NodeID, roundTrip: Duration, over: Route)
 }

@@ -17,6 +17,8 @@ struct Peer: HasDeadline, Sendable {
   var nextCredentialsAt: Instant?
   /// The time at which the peer's membership is next checked.
   var nextCheckAt: Instant?
+  /// Whether the host has heard that the link is up: not while this node is no member.
+  var isShown = false
   /// This node's address as observed by the peer.
   var seesThisNodeAt: Address?
 

@@ -27,6 +27,8 @@ extension Simulation {
         + "\(change.from?.description ?? "none") to \(change.to?.description ?? "none"), "
         + change.why.name
     case .peerRefused(let peer, let reason): "refuses \(label(peer)): \(reason)"
+    case .unreached(let peer, let addresses):
+      "\(label(peer)) answers at none of \(addresses.count) addresses"
     case .pong(let peer, let roundTrip, _):
       "\(label(peer)) answers after \(roundTrip.wholeNanoseconds / 1_000_000) ms"
     }

@@ -16,7 +16,10 @@ public final class DataDirectory: Sendable {
     self.lock = lock
   }
 
-  deinit { close(lock) }
+  deinit {
+    ftruncate(lock, 0)
+    close(lock)
+  }
 
   /// `$XDG_DATA_HOME/muster` if that variable holds an absolute path, otherwise
   /// `$HOME/.local/share/muster`; nil if `HOME` is needed but not set.
@@ -34,10 +37,11 @@ public final class DataDirectory: Sendable {
   /// Opens and locks a directory; creates missing directories of its path with mode 0700.
   ///
   /// Returns nil if the lock is already held; throws if the directory is not usable.
-  public static func open(_ path: String) throws(MusterError) -> DataDirectory? {
+  public static func open(
+    _ path: String, as use: DirectoryHolder.Use = .command
+  ) throws(MusterError) -> DataDirectory? {
     try makeDirectories(path)
-    let file = path + "/lock"
-    let descriptor = Glibc.open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let descriptor = Glibc.open(lockFile(of: path), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw MusterError(
         "cannot write to the data directory \(path) (\(SystemError.last))",
@@ -51,8 +55,17 @@ public final class DataDirectory: Sendable {
         "cannot lock the data directory \(path) (\(SystemError.text(of: reason)))",
         hint: "use --data with a directory on a local disk")
     }
+    DirectoryHolder(use: use, processID: getpid()).write(to: descriptor)
     return DataDirectory(path: path, lock: descriptor)
   }
+
+  /// What holds the lock of a directory; nil if that is unknown, such as while it changes hands.
+  public static func holder(of path: String) -> DirectoryHolder? {
+    guard let bytes = try? read(lockFile(of: path), atMost: 64) else { return nil }
+    return DirectoryHolder(decoding: String(decoding: bytes, as: UTF8.self))
+  }
+
+  private static func lockFile(of path: String) -> String { path + "/lock" }
 
   private static func makeDirectories(_ path: String) throws(MusterError) {
     var made = path.hasPrefix("/") ? "" : "."

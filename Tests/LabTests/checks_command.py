@@ -30,7 +30,7 @@ def _bad_commands(t):
         ["--listen", "nonsense"], ["--listen", "127.0.0.1:70000"], ["--interface", "nosuch0"],
         ["--call", "--watch"], ["--video-bitrate", "1"], ["--video-bitrate", "much"],
         ["--max-video", "big"], ["--view", "99999"], ["--view", "5000", "--no-view"],
-        ["--for", "0"], ["--for", "nan"], ["--log-level", "loud"], ["--name", ""],
+        ["--for", "0"], ["--for", "-3"], ["--for", "nan"], ["--log-level", "loud"], ["--name", ""],
         ["--passphrase", "x", "--key-file", text], ["--passphrase", ""],
         ["--video", "test:0x0@0"], ["--video", "test:nonsense"], ["--video", ""], ["second", ""],
         ["one\x1b[31m"],

@@ -105,6 +105,22 @@ def _cell(how, nodes, found):
 
 
 @check(needs="namespaces")
+def a_pair_that_nothing_can_link_hears_so(t):
+    internet = t.internet(delay=AWAY)
+    public = internet.host("public")
+    rendezvous(t, public)
+    homes = [internet.home(kind) for kind in ("random", "random")]
+    nodes = pair(t, homes, "alone", through(public))
+    for node, other, home in zip(nodes, reversed(nodes), reversed(homes)):
+        told = node.wait("warning", 30, where=lambda one: "answers at none" in one["message"])
+        t.expect(other.id in told["message"] and home.outside in told["message"], told)
+        t.expect("relay" in told["hint"], told)
+    for node in nodes:
+        t.expect(not node.all("link.up"), f"{node.name} has a link")
+    end(nodes)
+
+
+@check(needs="namespaces")
 def a_rendezvous_that_worked_is_remembered(t):
     internet = t.internet()
     public = internet.host("public")

@@ -186,6 +186,9 @@ def a_removed_member_is_out_and_stays_out(t):
     again = t.node("goes", call=False, **QUIET)
     reported = again.wait("error", LIMIT)
     t.expect("removed" in reported["message"], reported["message"])
+    sent = again.send("join-call")
+    reported = again.wait("error", LIMIT, sent)
+    t.expect("removed" in reported["message"], reported["message"])
     late = guest(t, "late", url, call=False)
     reported = late.wait("error", LIMIT)
     t.expect("invite" in reported["message"], reported["message"])
@@ -193,6 +196,7 @@ def a_removed_member_is_out_and_stays_out(t):
     for node in (again, late):
         t.expect(not node.all("message"), f"{node.name} reads")
         t.expect(not stays.all("member.joined", removed, member=node.id), f"{node.name} is in")
+    t.expect(not again.all("link.up") and not again.all("member.joined"), "it sees the others")
 
 
 def shown(t, owner="owner"):
@@ -357,7 +361,7 @@ def two_processes_never_share_a_data_directory(t):
     first.ready()
     reported = run(t, "join", t.channel, "--json", "--no-view", "--interface", "lo",
                "--data", data(t, "anna"), code=1)
-    t.expect("in use" in reported, reported)
+    t.expect(f"in use by a node (process {first.process.pid})" in reported, reported)
     # Its data can still be queried while it runs.
     shown = json.loads(run(t, "channel", "list", "--json", "--data", data(t, "anna")))
     t.expect(t.channel in json.dumps(shown), shown)

@@ -30,6 +30,7 @@ import checks_ports  # noqa: E402, F401
 import checks_readme  # noqa: E402, F401
 import checks_relay  # noqa: E402, F401
 import checks_rendezvous  # noqa: E402, F401
+import checks_returns  # noqa: E402, F401
 import checks_rights  # noqa: E402, F401
 import checks_roaming  # noqa: E402, F401
 import checks_silence  # noqa: E402, F401

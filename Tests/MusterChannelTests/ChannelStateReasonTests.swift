@@ -48,6 +48,9 @@ struct ChannelStateReasonTests {
     #expect(world.nodes[1].state.isInCall)
     world.forgetEvents()
     world.act(0) { $0.grant(.none, to: member, expiresAt: 0, at: $1) }
+    // It loses sight of the others at once, although their links may last a while.
+    #expect(world.nodes[1].state.members.isEmpty)
+    #expect(world.nodes[1].events.callLeaves.first?.id == member)
     world.run(for: .seconds(1))
     world.disconnect(1, from: [0], .crashed)
     let own = world.nodes[1].events.callLeaves.filter { $0.id == member }
@@ -66,6 +69,29 @@ struct ChannelStateReasonTests {
     world.act(1) { $0.receive(.entry(moved.bytes), from: peer, at: $1) }
     #expect(world.nodes[1].events.callEnds == [CallEndReason.merged])
     #expect(world.nodes[1].events.callLeaves.isEmpty)
+  }
+
+  /// Its participant has not heard of that call yet, and stays until it has.
+  @Test func aParticipantThatMergesFirstHasNotJustLeft() {
+    var world = talking(2)
+    let moved = presence(of: 0, in: world, call: 4)
+    let peer = world.ids[0]
+    world.act(1) { $0.receive(.entry(moved.bytes), from: peer, at: $1) }
+    #expect(world.nodes[1].state.isInCall)
+    #expect(world.nodes[1].events.callLeaves.map(\.reason) == [.merged])
+  }
+
+  /// The neighbour that restarted has sent it nothing yet, and may never.
+  @Test func aReportOfALinkToALaterRunBringsNobodyBack() {
+    var world = ChannelStateWorld.mesh(3)
+    world.crash(0)
+    world.run(for: .seconds(20))
+    #expect(world.nodes[2].state.members.map(\.id) == [world.ids[1]])
+    world.forgetEvents()
+    let restarted = world.ids[0]
+    world.act(1) { $0.linkUp(restarted, bootID: 2, at: $1) }
+    world.run(for: .seconds(1))
+    #expect(world.nodes[2].events.joined == [])
   }
 
   @Test func aReturningInitiatorHearsOfItsSuccessorFirst() {

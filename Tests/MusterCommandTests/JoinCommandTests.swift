@@ -10,7 +10,7 @@ struct JoinCommandTests {
   private static let quiet = ["--video", "none", "--audio", "none", "--speaker", "none"]
 
   private func parse(_ arguments: [String]) throws -> JoinCommand {
-    try JoinCommand.parse(CommandLineTool.separated(arguments) + Self.quiet)
+    try JoinCommand.parse(CommandLineTool.normalized(arguments) + Self.quiet)
   }
 
   private func problem(_ body: () throws -> Void) -> MusterError? {
@@ -59,7 +59,8 @@ struct JoinCommandTests {
     try parse(["lab", "--for", text]).checkTime()
   }
 
-  @Test(arguments: ["0", "nan", "inf", "1.1e9"]) func timesThatAreNone(text: String) throws {
+  @Test(arguments: ["0", "nan", "inf", "1.1e9", "-3", "-.5"])
+  func timesThatAreNone(text: String) throws {
     let command = try parse(["lab", "--for", text])
     let error = try #require(problem { try command.checkTime() })
     #expect(error.kind == .usage && error.hint.contains("1e9"))

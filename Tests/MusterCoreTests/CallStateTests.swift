@@ -35,6 +35,21 @@ struct CallStateTests {
     #expect(world.hosts[0].node.checkInvariants() == [])
   }
 
+  /// Its paths to the participant lead through a member that is not in the call.
+  @Test func aNodeThatJoinsOverARelayIsConnectedOnce() {
+    var world = CoreWorld(3)
+    world.passes = { from, to, _ in from == 2 || to == 2 }
+    let setup = ChannelSetup(name: "\(Marker.text) state", key: Self.key)
+    for (index, call) in [(2, false), (1, true)] {
+      world.call(index) { $0.join(setup, call: call, at: $1) }
+    }
+    world.run(for: .seconds(5))
+    world.call(0) { $0.join(setup, call: true, at: $1) }
+    world.run(for: .seconds(10))
+    #expect(states(world) == [.connecting, .connected])
+    #expect(world.hosts[0].node.checkInvariants() == [])
+  }
+
   @Test func aMemberThatLeftTheCallDoesNotSpeak() {
     var world = talking()
     let channel = Self.key.channelID

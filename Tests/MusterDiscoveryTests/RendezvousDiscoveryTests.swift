@@ -21,6 +21,8 @@ private struct Apart {
   /// port-dependent filtering, RFC 4787 section 5).
   private var holes: [Set<Int>]
   private(set) var found: [Set<Int>]
+  /// The addresses at which each node reported a peer as silent.
+  private(set) var silent: [[[Address]]]
   /// Announcements sent from node to node, including those that a NAT dropped.
   private(set) var candidateProbes = 0
   private var renewals: UInt64 = 0
@@ -29,6 +31,7 @@ private struct Apart {
     nodes = (0..<count).map { testDiscovery(UInt64($0) + 1) }
     holes = Array(repeating: [], count: count)
     found = Array(repeating: [], count: count)
+    silent = Array(repeating: [], count: count)
     for number in 0..<count {
       perform(nodes[number].open(testKey, at: now), of: number)
       perform(nodes[number].setOwnAddresses([testAddress(number + 1)], at: now), of: number)
@@ -56,6 +59,7 @@ private struct Apart {
       case .found(let peer, _, _, _):
         let other = nodes.indices.first { testIdentity(UInt64($0) + 1).id == peer }
         if let other { found[number].insert(other) }
+      case .silent(_, _, let addresses): silent[number].append(addresses)
       case .send(let datagram, let address): send(datagram, from: number, to: address)
       }
     }
@@ -100,6 +104,23 @@ struct RendezvousDiscoveryTests {
     for number in 0..<count {
       #expect(apart.found[number] == Set(0..<count).subtracting([number]))
     }
+  }
+
+  @Test func peersThatAnswerNowhereAreReportedOnce() {
+    var apart = Apart(2)
+    apart.isCut = true
+    for number in 0...1 { apart.begin(number) }
+    apart.run(for: .seconds(9))
+    #expect(apart.silent == [[], []])
+    apart.run(for: .seconds(60))
+    #expect(apart.silent == [[[testAddress(2)]], [[testAddress(1)]]])
+  }
+
+  @Test func peersThatAnswerAreNotReported() {
+    var apart = Apart(2)
+    for number in 0...1 { apart.begin(number) }
+    apart.run(for: .seconds(60))
+    #expect(apart.found == [[1], [0]] && apart.silent == [[], []])
   }
 
   @Test func everyoneLearnsItsOutsideAddress() {

@@ -56,6 +56,35 @@ struct DataDirectoryTests {
     }
   }
 
+  @Test(arguments: [DirectoryHolder.Use.node, .command])
+  func theHolderIsNamedWhileItHolds(use: DirectoryHolder.Use) throws {
+    try withDirectory { path in
+      let held = try DataDirectory.open(path, as: use)
+      let holder = try #require(DataDirectory.holder(of: path))
+      #expect(holder.use == use)
+      #expect(holder.processID == getpid())
+      #expect(holder.text.contains("\(getpid())"))
+      withExtendedLifetime(held) {}
+    }
+    try withDirectory { path in
+      _ = try DataDirectory.open(path, as: use)
+      #expect(DataDirectory.holder(of: path) == nil)
+    }
+  }
+
+  /// Process ids are at most 2^22 (proc(5), pid_max).
+  @Test(arguments: ["node 4194305\n", "node -1\n", "node\n", "guest 1\n", "\u{0}", "node 1 1\n"])
+  func whatAKilledHolderLeavesIsNotBelieved(text: String) throws {
+    try withDirectory { path in
+      _ = try DataDirectory.open(path)
+      write(Array(text.utf8), to: "\(path)/lock")
+      #expect(DataDirectory.holder(of: path) == nil)
+      let held = try DataDirectory.open(path, as: .node)
+      #expect(DataDirectory.holder(of: path)?.use == .node)
+      withExtendedLifetime(held) {}
+    }
+  }
+
   @Test func aKilledWriterLeavesTheOldIdentity() throws {
     try withDirectory { path in
       let kept = try DataDirectory.open(path)?.identity().id

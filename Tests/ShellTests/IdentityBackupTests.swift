@@ -169,7 +169,7 @@ struct IdentityBackupTests {
       _ = try await IdentityBackup.export(data: used.path, passphrase: passphrase)
     }
     withExtendedLifetime(lock) {
-      #expect(refusal?.message.contains("is using") == true)
+      #expect(refusal?.message.contains("in use") == true)
     }
   }
 }

@@ -1,8 +1,10 @@
+import Glibc
 import Muster
 import MusterBase
 import MusterChannel
 import MusterCrypto
 import MusterNetwork
+import MusterStore
 import Testing
 
 /// Two real nodes over the loopback interface, through the library alone.
@@ -128,6 +130,32 @@ struct NodeTests {
         #expect(error.hint.contains("swift build --traits DHT"))
       #endif
     }
+  }
+
+  @Test(.timeLimit(.minutes(1))) func aNodeWaitsForAShortCommand() async throws {
+    let fixture = StoreFixture()
+    var command = try DataDirectory.open(fixture.path)
+    #expect(command != nil)
+    var configuration = configuration("waits", key: .fromName("waits"))
+    configuration.dataDirectory = fixture.path
+    let start = Task { [configuration] in try await MusterNode.start(configuration) }
+    try await Task.sleep(for: .milliseconds(200))
+    command = nil
+    await (try await start.value).stop()
+  }
+
+  @Test(.timeLimit(.minutes(1))) func aNodeDoesNotWaitForAnother() async throws {
+    let fixture = StoreFixture()
+    let other = try DataDirectory.open(fixture.path, as: .node)
+    var configuration = configuration("second", key: .fromName("waits"))
+    configuration.dataDirectory = fixture.path
+    do {
+      _ = try await MusterNode.start(configuration)
+      Issue.record("a second node uses the directory")
+    } catch {
+      #expect(error.message.contains("in use by a node (process \(getpid()))"))
+    }
+    withExtendedLifetime(other) {}
   }
 
   @Test func aBusyPortIsAClearError() async throws {

@@ -112,8 +112,9 @@ public final class ControlSocket: Sendable {
 
   static func noAnswer(in directory: String) -> MusterError {
     MusterError(
-      "the data directory \(directory) is in use by a node that does not answer",
-      hint: "end that node, or use --data with another directory")
+      "the data directory \(directory) is in use by \(Administration.holder(of: directory)), which "
+        + "does not answer",
+      hint: "end that process, or use --data with another directory")
   }
 }
 

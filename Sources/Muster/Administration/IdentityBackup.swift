@@ -98,7 +98,7 @@ public enum IdentityBackup {
     }
     guard let directory else {
       throw MusterError(
-        "a node is using the data directory \(path)",
+        "the data directory \(path) is in use by \(Administration.holder(of: path))",
         hint: "end it first, or name another directory with --data")
     }
     return directory

@@ -21,7 +21,8 @@ struct OfflineAdministration {
     var node = Node(
       identity: try directory.identity(), entropy: entropy.fork(), seed: entropy.u64())
     node.setWallClock(millisecondsSince1970: WallClock.milliseconds, at: now)
-    var administrator = Administrator(store, ownName: directory.displayName())
+    let ownName = directory.displayName() ?? Configuration.defaultName
+    var administrator = Administrator(store, ownName: ownName)
     let reply = try administrator.perform(request, &node, at: now)
     try store.apply(administrator.changes)
     return reply

@@ -108,7 +108,7 @@ extension ChannelState {
 
   /// Whether a neighbour's newest presence is of the run at the other end of its link. If not,
   /// other members' reports may be about another run of that neighbour.
-  private func isInSameRun(_ peer: NodeID) -> Bool {
+  func isInSameRun(_ peer: NodeID) -> Bool {
     guard case .presence(let presence)? = gossip.document.newest(.presence, of: peer)?.entry.body
     else { return false }
     return presence.bootID == neighbours[peer]?.bootID
@@ -197,8 +197,12 @@ extension ChannelState {
       // The entry was signed by an earlier process of this node, or before this node last left the
       // channel.
       if author == identity.id, entry != ownEntry { changes.ownIsOvertaken = true }
-      if neighbours.index(of: author) != nil, !isInSameRun(author) {
-        detector.heardInAnotherRun(author, at: now)
+      if neighbours.index(of: author) != nil {
+        if isInSameRun(author) {
+          reportIfMissing(author, at: now)
+        } else {
+          detector.heardInAnotherRun(author, at: now)
+        }
       }
     case .neighbourReport(let neighbourReport):
       changes.reachability = true
@@ -215,6 +219,16 @@ extension ChannelState {
     case .message: show(messages.insert(entry, at: now), &out)
     case .unknown: break
     }
+  }
+
+  /// Schedules a neighbour report if the last one lacks a neighbour whose presence has arrived.
+  private mutating func reportIfMissing(_ neighbour: NodeID, at now: Instant) {
+    if case .neighbourReport(let report)? = ownReport?.entry.body,
+      report.heard.contains(neighbour.key.prefix)
+    {
+      return
+    }
+    reportDueAt = reportDueAt ?? now + Self.reportDelay
   }
 
   private func note(_ moderation: Moderation, by author: NodeID, _ out: inout [Output]) {

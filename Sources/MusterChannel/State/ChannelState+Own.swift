@@ -348,8 +348,11 @@ extension ChannelState {
   /// Signs and broadcasts a new neighbour report.
   mutating func publishReport(at now: Instant, _ out: inout [Output]) {
     reportDueAt = nil
+    // A neighbour whose presence is of an earlier run has restarted. Others would take the report
+    // for one about that run, and see it come back.
+    let heard = neighbours.keys.filter(isInSameRun)
     let neighbourReport = NeighbourReport(
-      bootID: ownPresence.bootID, heard: neighbours.keys.map(\.key.prefix),
+      bootID: ownPresence.bootID, heard: heard.map(\.key.prefix),
       suspected: detector.suspected.map(\.key.prefix))
     let entry = sign(.neighbourReport(neighbourReport))
     ownReport = entry

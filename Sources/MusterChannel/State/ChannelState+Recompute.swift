@@ -45,6 +45,11 @@ extension ChannelState {
     changes = Changes(rights: false, reachability: false, call: false)
     if pending.ownIsOvertaken { signPresence(at: now, &out) }
     if pending.rights { recomputeRights(at: now, &out) }
+    if isShutOut, ownPresence.call != nil {
+      // It leaves the call before it loses sight of the members.
+      ownPresence.call = nil
+      view(activeCall, gone: nil, &out)
+    }
     if pending.rights || pending.reachability { recomputeRoster(&out) }
     recomputeCall(at: now, &out)
   }
@@ -130,8 +135,10 @@ extension ChannelState {
     for id in linkEnds.keys where roster.index(of: id) != nil { linkEnds[id] = nil }
   }
 
-  /// The reachable members that have a role and a presence of the reachable run, sorted by id.
+  /// The reachable members that have a role and a presence of the reachable run, sorted by id; none
+  /// once this node, to its knowledge, is no member itself.
   func presentMembers() -> [Member] {
+    guard !isShutOut else { return [] }
     var reports: [(member: NodeID, heard: [UInt64])] = []
     var presences = PeerTable<NodeID, Presence>()
     for entry in gossip.document.all(.presence) {
@@ -272,31 +279,31 @@ extension ChannelState {
     let former = call?.info.id
     let events = CallView.events(
       from: call, to: active, isOver: isOver,
-      hasMerged: call.map { hasMerged($0.info) } ?? false,
+      hasMerged: call.map { old in old.participants.contains { hasMoved($0, from: old.info) } }
+        ?? false,
       precedes: policy.precedes,
       reason: { member in
         if let former, remover(of: member, from: former) != nil { return .removed }
         if gone?.member == member { return gone?.reason ?? .left }
         if member == identity.id { return isShutOut ? .removed : .left }
+        if let call, hasMoved(member, from: call.info) { return .merged }
         return refusal(of: member) == nil ? .left : .removed
       })
     call = active
     out += events.map { .event($0) }
   }
 
-  /// Whether a participant of `old` is now in a call that stays instead, into which `old` has
-  /// merged. A call without a known claim counts as such: the first participant of a later call
-  /// publishes its claim before a presence names that call.
-  private func hasMerged(_ old: CallInfo) -> Bool {
-    roster.keys.contains { id in
-      guard call?.participants.contains(id) ?? false,
-        case .presence(let presence)? = gossip.document.newest(.presence, of: id)?.entry.body,
-        let other = presence.call?.id, other != old.id, !isOver(other)
-      else { return false }
-      let info = CallLedger.info(
-        of: other, callEntries, may: mayIn)
-      return info.map { policy.precedes($0, old) } ?? true
-    }
+  /// Whether a participant of `old` is now in a call that stays instead, into which `old` merges. A
+  /// call without a known claim counts as such: the first participant of a later call publishes its
+  /// claim before a presence names that call.
+  private func hasMoved(_ member: NodeID, from old: CallInfo) -> Bool {
+    guard roster.index(of: member) != nil,
+      case .presence(let presence)? = gossip.document.newest(.presence, of: member)?.entry.body,
+      let other = presence.call?.id, other != old.id, !isOver(other)
+    else { return false }
+    let info = CallLedger.info(
+      of: other, callEntries, may: mayIn)
+    return info.map { policy.precedes($0, old) } ?? true
   }
 
   /// The claim of the active call's initiator; nil without a call. A new neighbour receives this

@@ -83,6 +83,8 @@ public enum LeaveReason: String, Sendable {
   case removed
   /// The member restarted as another process.
   case replaced
+  /// The member is in another call, into which this one merges.
+  case merged
 }
 
 /// An event in a channel, for the host to report.

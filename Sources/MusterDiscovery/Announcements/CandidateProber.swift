@@ -9,6 +9,8 @@ struct CandidateProber: Sendable {
     var step = 0
     var nextAt: Instant
     var learnedAt: Instant
+    /// The time at which the peer counts as silent; nil once it has answered or was reported.
+    var silentAt: Instant?
   }
 
   static let capacity = 64
@@ -17,6 +19,12 @@ struct CandidateProber: Sendable {
   static let addressLimit = Limits.addresses + 4
   /// The time after which a candidate expires: three rendezvous rounds (5 s each) without a report.
   private static let lifetime = Duration.seconds(15)
+  /// The time without an answer after which a peer counts as silent: seven or more announcements to
+  /// each of its addresses.
+  static let patience = Duration.seconds(10)
+  /// The rate limit for reports of silent peers: whoever has the channel's key can register others
+  /// that do not exist.
+  private var reports = TokenBucket(capacity: 8, perSecond: 0.1)
   /// The rate limit for all announcements, which bounds the traffic that false reports can direct
   /// at a victim.
   private var budget = TokenBucket(capacity: 256, perSecond: 64)
@@ -33,7 +41,7 @@ struct CandidateProber: Sendable {
   var isEmpty: Bool { entries.isEmpty }
 
   var deadline: Instant? {
-    entries.map(\.value.nextAt).min()
+    entries.compactMap { soonest($0.value.nextAt, $0.value.silentAt) }.min()
   }
 
   /// Adds `addresses`, best first, at which `peer` may be reachable according to a report.
@@ -49,8 +57,26 @@ struct CandidateProber: Sendable {
     }
     if entries.index(of: peer) == nil, entries.count >= Self.capacity { forgetOldest() }
     known = Array((new + known).prefix(Self.addressLimit))
-    let step = entries[peer].map { min($0.step, Self.laterStep) } ?? 0
-    entries[peer] = Candidates(addresses: known, step: step, nextAt: now, learnedAt: now)
+    let former = entries[peer]
+    entries[peer] = Candidates(
+      addresses: known, step: former.map { min($0.step, Self.laterStep) } ?? 0, nextAt: now,
+      learnedAt: now, silentAt: former.map(\.silentAt) ?? now + Self.patience)
+  }
+
+  /// Notes that a peer has answered at one of its addresses.
+  mutating func answered(_ peer: SessionLinkID) {
+    _ = entries.update(peer) { $0.silentAt = nil }
+  }
+
+  /// Takes the peers that have been silent for `patience`, with the addresses that were tried.
+  mutating func takeSilent(at now: Instant) -> [(peer: SessionLinkID, addresses: [Address])] {
+    var found: [(peer: SessionLinkID, addresses: [Address])] = []
+    for (peer, entry) in entries {
+      guard let due = entry.silentAt, due <= now else { continue }
+      _ = entries.update(peer) { $0.silentAt = nil }
+      if reports.take(at: now) { found.append((peer, entry.addresses)) }
+    }
+    return found
   }
 
   /// Stops probing a peer, because its link is up or no longer needed.

@@ -89,9 +89,9 @@ extension Discovery {
     _ announcement: Announcement, channel index: Int, source: Address, at now: Instant
   ) -> [Output] {
     counters.found += 1
-    challenges.answered(
-      SessionLinkID(key: channels[index].id, peer: announcement.author), bootID: announcement.bootID
-    )
+    let author = SessionLinkID(key: channels[index].id, peer: announcement.author)
+    challenges.answered(author, bootID: announcement.bootID)
+    candidateProber.answered(author)
     channels[index].proven.record(
       announcement.author, bootID: announcement.bootID, counter: announcement.counter, at: source,
       now: now)

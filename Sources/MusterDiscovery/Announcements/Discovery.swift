@@ -18,6 +18,8 @@ public struct Discovery: Sendable {
     case send([UInt8], to: Address)
     /// This run of the peer is live at this address.
     case found(NodeID, bootID: UInt64, key: KeyID, at: Address)
+    /// The peer has announced itself elsewhere, and for 10 s answered at none of these addresses.
+    case silent(NodeID, key: KeyID, at: [Address])
   }
 
   struct ChannelEntry: Sendable {
@@ -186,6 +188,8 @@ public struct Discovery: Sendable {
       let datagram = nextAnnouncement(in: index, at: now)
       outputs += addresses.map { .send(datagram, to: $0) }
     }
+    outputs += candidateProber.takeSilent(at: now)
+      .map { .silent($0.peer.peer, key: $0.peer.key, at: $0.addresses) }
     rendezvous.isSeeking = !candidateProber.isEmpty
     for step in rendezvous.takeDue(at: now, jitter: &jitter) {
       outputs += perform(step, at: now)

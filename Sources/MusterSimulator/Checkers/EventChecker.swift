@@ -47,7 +47,7 @@ public struct EventChecker: Sendable {
       if new == speaker { return "the same member becomes the speaker twice" }
       speaker = new
     case .callRefused, .rolesExpired, .keyChangeRefused, .mediaHeld, .firstFrame, .layer,
-      .peerRefused, .pong:
+      .peerRefused, .unreached, .pong:
       break
     }
     return nil

@@ -81,8 +81,8 @@ extension MusterError {
     self.init(
       "\(peer.short) is registered for \(channel), but answers at none of its addresses, "
         + list,
-      hint: "if it is still running, a NAT or a firewall is in between: let a member join that both "
-        + "can reach, which then relays, or forward a UDP port to one of you and use --listen")
+      hint: "if it is still running, a NAT or a firewall is in between: let a member join that "
+        + "both can reach, which then relays, or forward a UDP port to one of you and use --listen")
   }
 
   /// Creates the notice that this node's role ends in so many seconds.

@@ -253,6 +253,12 @@ struct Congestion: Sendable {
     for path in paths.keys where path.peer == link.peer { paths[path] = nil }
   }
 
+  /// Forgets the paths to a peer that has restarted: what its former process did not report says
+  /// nothing of them.
+  mutating func restarted(_ peer: NodeID) {
+    for path in paths.keys where path.peer == peer { paths[path] = nil }
+  }
+
   /// Descriptions of violated invariants; `isOpen` tells whether a link exists.
   func checkInvariants(isOpen: (SessionLinkID) -> Bool) -> [String] {
     var found: [String] = []

@@ -94,10 +94,10 @@ extension Channel {
   ) -> [String] {
     var found = state.checkInvariants(since: &basis)
     if !linked.elementsEqual(state.neighbourIDs) { found.append("neighbours without links") }
-    let isIn = callState == .connected || callState == .reconnecting
-    if isIn != state.isInCall {
-      found.append("call state \(callState.rawValue) while in call: \(!isIn)")
-    }
+    let fits =
+      state.isInCall
+      ? callState != .disconnected : [.connecting, .disconnected].contains(callState)
+    if !fits { found.append("call state \(callState.rawValue) while in call: \(state.isInCall)") }
     return found
   }
 }

@@ -1,6 +1,8 @@
 import MusterBase
+import MusterCongestion
 import MusterCore
 import MusterCrypto
+import MusterLink
 import MusterWire
 import Testing
 
@@ -46,5 +48,29 @@ import Testing
   world.run(for: .seconds(6))
   world.passes = { _, _, _ in true }
   world.run(for: .seconds(6))
+  for host in world.hosts { #expect(host.node.checkInvariants() == []) }
+}
+
+/// The silence of its former process could otherwise keep the circuit breaker open for 30 s.
+@Test func theEstimateOfARestartedMemberBeginsAnew() {
+  var world = CoreWorld(2)
+  let key = ChannelKey.fromName("restart")
+  world.join("restart", key)
+  world.run(for: .seconds(5))
+  func estimate() -> DataRate? { world.estimate(from: 0, to: 1, in: key.channelID) }
+  #expect(estimate().map { $0 > PathController.start } == true)
+  world.restart(1)
+  world.joinAlone(1, "restart", key)
+  let before = world.hosts[0].events.count
+  var isReplaced = false
+  for _ in 0..<5000 where !isReplaced {
+    world.run(for: .milliseconds(1))
+    isReplaced = world.hosts[0].events.dropFirst(before).contains {
+      if case .linkDown(_, .replaced) = $0 { true } else { false }
+    }
+  }
+  #expect(isReplaced && estimate() == nil)
+  world.run(for: .seconds(3))
+  #expect(estimate().map { $0 > PathController.start } == true)
   for host in world.hosts { #expect(host.node.checkInvariants() == []) }
 }

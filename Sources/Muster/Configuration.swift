@@ -39,7 +39,9 @@ public struct Configuration: Sendable {
 
   /// The display name where none is given: the user's, or "member".
   public static var defaultName: String {
-    getenv("USER").map { String(cString: $0) } ?? "member"
+    let user = getenv("USER").map { String(cString: $0) } ?? ""
+    let name = DisplayText.sanitized(user, limit: Limits.nameBytes)
+    return name.isEmpty ? "member" : name
   }
 
   /// The display name that other members see, shortened to `Limits.nameBytes` bytes.

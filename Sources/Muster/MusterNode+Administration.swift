@@ -35,7 +35,7 @@ extension MusterNode {
     guard let store else {
       throw MusterError("this node keeps nothing", hint: "start it with --data")
     }
-    var administrator = Administrator(store)
+    var administrator = Administrator(store, ownName: node.configuration.name)
     let before = node.channelIDs
     let result = Result<Administration.Reply, MusterError> { () throws(MusterError) in
       try administrator.perform(request, &node, at: now)

@@ -19,7 +19,7 @@ extension MusterNode {
     if let path = configuration.dataDirectory {
       guard let directory = try await locked(path) else {
         throw MusterError(
-          "the data directory \(path) is in use by \(Administration.holder(of: path))",
+          "the data directory \(path) is in use by \(DataDirectory.holderText(of: path))",
           hint: "end that process, or use --data with another directory")
       }
       return (try directory.identity(), directory, try Store.open(directory), [])
@@ -36,7 +36,7 @@ extension MusterNode {
       return (try directory.identity(), directory, try Store.open(directory), [])
     }
     let warning = MusterError(
-      "the data directory \(path) is in use by \(Administration.holder(of: path)), so this node "
+      "the data directory \(path) is in use by \(DataDirectory.holderText(of: path)), so this node "
         + "has a fresh identity that is not kept",
       hint: "use --data DIR to give it one of its own")
     return (Identity(generating: &entropy), nil, nil, [warning])

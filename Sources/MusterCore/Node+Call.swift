@@ -262,11 +262,8 @@ extension Node {
     }
     // A node that is alone in the call, because all others have left, counts as connected. One that
     // has joined over others is connecting until it has a path to a participant.
-    let state: CallState =
-      if others.isEmpty || hearsOthers { .connected } else {
-        entry.callState == .connecting ? .connecting : .reconnecting
-      }
-    setCallState(state, in: channel, &out)
+    let cutOff: CallState = entry.callState == .connecting ? .connecting : .reconnecting
+    setCallState(others.isEmpty || hearsOthers ? .connected : cutOff, in: channel, &out)
   }
 
   // MARK: Mute state and sources

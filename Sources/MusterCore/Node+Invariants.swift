@@ -42,6 +42,10 @@ extension Node {
       let linked = peers.keys.lazy.filter { $0.channel == id }.map(\.peer)
       found += channels[at: position].checkInvariants(linked: linked, since: &consistent.bases[id])
     }
+    for (link, peer) in peers where !peer.isShown {
+      let isShutOut = channels[link.channel]?.state.isShutOut ?? true
+      if !isShutOut { found.append("a link to \(link.peer) of which the host has not heard") }
+    }
     if channels.count > Limits.channels { found.append("\(channels.count) channels") }
     if !channels.isConsistent { found.append("a channel changed its deadline unnoticed") }
     if !media.sessions.isConsistent { found.append("media changed their deadline unnoticed") }

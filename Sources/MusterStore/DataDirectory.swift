@@ -65,6 +65,11 @@ public final class DataDirectory: Sendable {
     return DirectoryHolder(decoding: String(decoding: bytes, as: UTF8.self))
   }
 
+  /// What holds the lock of a directory, in words: "a node (process 4711)".
+  public static func holderText(of path: String) -> String {
+    holder(of: path)?.text ?? "another process"
+  }
+
   private static func lockFile(of path: String) -> String { path + "/lock" }
 
   private static func makeDirectories(_ path: String) throws(MusterError) {

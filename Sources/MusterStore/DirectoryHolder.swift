@@ -30,8 +30,8 @@ public struct DirectoryHolder: Equatable, Sendable {
     self.processID = processID
   }
 
-  /// Reads what `write` has written. Nil if it is damaged, or names a process that has ended: it
-  /// was killed, and whoever has locked the file since has not written yet.
+  /// Reads what `write` has written. Nil if it is damaged, or names a process that has ended: that
+  /// process was killed, and the next holder of the lock has not written yet.
   init?(decoding text: String) {
     let words = text.split(separator: "\n").first?.split(separator: " ") ?? []
     guard words.count == 2, let use = Use(rawValue: String(words[0])),

@@ -141,7 +141,7 @@ actor PageBridge {
       id: node.id.short, name: channel?.own.name ?? "", role: role.name,
       mayStart: Capability.startCall.isAllowed(to: role, in: settings),
       maySend: Capability.sendAudio.isAllowed(to: role, in: settings),
-      inCall: channel?.isInCall ?? false, reconnecting: channel?.callState == .reconnecting,
+      inCall: channel?.isInCall ?? false, callState: (channel?.callState ?? .disconnected).rawValue,
       audioMuted: flags.contains(.audioMuted), videoMuted: flags.contains(.videoMuted),
       speaking: flags.contains(.speaking), hasVideo: sources.contains(.video),
       hasAudio: sources.contains(.audio), hasShare: sources.contains(.share),

@@ -79,8 +79,8 @@ extension ViewSnapshot {
     public var maySend: Bool
     /// Whether this node participates in the channel's active call.
     public var inCall: Bool
-    /// Whether this node is in the channel's call but currently reaches no other participant.
-    public var reconnecting: Bool
+    /// The state of its participation, as in `call.state`.
+    public var callState: String
     /// Whether the microphone is muted.
     public var audioMuted: Bool
     /// Whether the camera is muted.
@@ -101,7 +101,7 @@ extension ViewSnapshot {
     /// Creates a value from its fields.
     public init(
       id: String, name: String, role: String, mayStart: Bool, maySend: Bool, inCall: Bool,
-      reconnecting: Bool, audioMuted: Bool, videoMuted: Bool, speaking: Bool, hasVideo: Bool,
+      callState: String, audioMuted: Bool, videoMuted: Bool, speaking: Bool, hasVideo: Bool,
       hasAudio: Bool, hasShare: Bool = false, mayShare: Bool = false, sharing: Bool = false
     ) {
       self.id = id
@@ -110,7 +110,7 @@ extension ViewSnapshot {
       self.mayStart = mayStart
       self.maySend = maySend
       self.inCall = inCall
-      self.reconnecting = reconnecting
+      self.callState = callState
       self.audioMuted = audioMuted
       self.videoMuted = videoMuted
       self.speaking = speaking

@@ -79,7 +79,7 @@ struct TestPage: Sendable {
   static let snapshot = ViewSnapshot(
     own: .init(
       id: "00000000000000aa", name: "me", role: "owner", mayStart: true, maySend: true,
-      inCall: true, reconnecting: false, audioMuted: false, videoMuted: false, speaking: false,
+      inCall: true, callState: "connected", audioMuted: false, videoMuted: false, speaking: false,
       hasVideo: true,
       hasAudio: true),
     channel: "lab", channels: ["lab"],

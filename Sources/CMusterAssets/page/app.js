@@ -220,9 +220,11 @@ function setLink(state, wasStopped = false) {
 
 /// Shows the connection to the node or, while there is one, that of the node to its call.
 function showLink() {
-  const isCutOff = link === 'up' && snapshot?.self.reconnecting;
+  const self = snapshot?.self;
+  const isCutOff = link === 'up' && self?.inCall && self.callState !== 'connected';
   $('link').className = `link ${isCutOff ? 'waiting' : link}`;
-  setText($('link'), isCutOff ? 'Reconnecting' : link === 'up' ? 'Connected' : 'Disconnected');
+  const cutOff = self?.callState === 'connecting' ? 'Connecting' : 'Reconnecting';
+  setText($('link'), isCutOff ? cutOff : link === 'up' ? 'Connected' : 'Disconnected');
 }
 
 function showGone(wasStopped) {

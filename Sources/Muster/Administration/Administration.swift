@@ -204,11 +204,6 @@ public enum Administration {
     return path
   }
 
-  /// The process that has locked a data directory, in words.
-  static func holder(of path: String) -> String {
-    DataDirectory.holder(of: path)?.text ?? "another process"
-  }
-
   /// The first result of `attempt` that is not nil. A data directory may be locked by another short
   /// command, or by a node that is starting or stopping: nil if it is for 3 s.
   static func retrying<Result>(

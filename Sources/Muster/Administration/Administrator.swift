@@ -10,14 +10,14 @@ import MusterWire
 /// Carries out administrative requests on a `Node` value, with or without sockets, and its store.
 struct Administrator {
   let store: Store
-  /// The display name last used with this data directory; nil if a node runs on it.
-  var ownName: String?
+  /// This node's display name where it is in no channel.
+  let ownName: String
   /// The outputs of the node's methods, to be executed by the caller.
   var outputs: [Node.Output] = []
   /// Changes of the store that the node has no part in.
   private var ownChanges: [Store.Change] = []
 
-  init(_ store: Store, ownName: String? = nil) {
+  init(_ store: Store, ownName: String) {
     self.store = store
     self.ownName = ownName
   }
@@ -339,7 +339,7 @@ struct Administrator {
       summary.members.append(
         Administration.MemberSummary(
           member: member.short, key: member.key.hex,
-          name: member == node.id ? ownName ?? seen?.name : seen?.name,
+          name: member == node.id ? ownName : seen?.name,
           role: role?.role.name ?? (genesis == nil ? Role.presenter.name : Role.none.name),
           expiresAt: role.flatMap { $0.expiresAt == 0 ? nil : $0.expiresAt },
           invite: rights?.invite(of: member)?.short,

@@ -112,7 +112,7 @@ public final class ControlSocket: Sendable {
 
   static func noAnswer(in directory: String) -> MusterError {
     MusterError(
-      "the data directory \(directory) is in use by \(Administration.holder(of: directory)), which "
+      "the data directory \(directory) is in use by \(DataDirectory.holderText(of: directory)), which "
         + "does not answer",
       hint: "end that process, or use --data with another directory")
   }

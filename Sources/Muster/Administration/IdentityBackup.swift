@@ -98,7 +98,7 @@ public enum IdentityBackup {
     }
     guard let directory else {
       throw MusterError(
-        "the data directory \(path) is in use by \(Administration.holder(of: path))",
+        "the data directory \(path) is in use by \(DataDirectory.holderText(of: path))",
         hint: "end it first, or name another directory with --data")
     }
     return directory

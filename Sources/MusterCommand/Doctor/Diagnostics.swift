@@ -90,11 +90,12 @@ enum Diagnostics {
     }
     do {
       let isFree = try DataDirectory.open(path) != nil
-      let holder = DataDirectory.holder(of: path)?.text ?? "another process"
       return [
         Finding(
           subject: "data directory", verdict: isFree ? .good : .note,
-          fact: isFree ? "\(path) can be written" : "\(path) is in use by \(holder)",
+          fact: isFree
+            ? "\(path) can be written"
+            : "\(path) is in use by \(DataDirectory.holderText(of: path))",
           advice: isFree ? "" : "a second node gets a fresh identity, or use --data DIR")
       ]
     } catch {

@@ -19,10 +19,10 @@ struct CandidateProber: Sendable {
   static let addressLimit = Limits.addresses + 4
   /// The time after which a candidate expires: three rendezvous rounds (5 s each) without a report.
   private static let lifetime = Duration.seconds(15)
-  /// The time without an answer after which a peer counts as silent: seven or more announcements to
-  /// each of its addresses.
+  /// The time without an answer after which a peer counts as silent: six announcements to each of
+  /// its addresses.
   static let patience = Duration.seconds(10)
-  /// The rate limit for reports of silent peers: whoever has the channel's key can register others
+  /// The rate limit for reports of silent peers: with the channel's key, a guest can register peers
   /// that do not exist.
   private var reports = TokenBucket(capacity: 8, perSecond: 0.1)
   /// The rate limit for all announcements, which bounds the traffic that false reports can direct

@@ -40,6 +40,17 @@ struct PromiseCheckerTests {
     #expect(checker.unread(at: time(60)) == nil)
   }
 
+  @Test func aMessageThatItsCrashedAuthorHadNotShownMayBeLost() {
+    var checker = PromiseChecker(nodes: 2)
+    checker.wrote("durable", by: 0, for: [0, 1], at: time(1))
+    checker.shown("durable", at: 0)
+    checker.wrote("lost", by: 0, for: [0, 1], at: time(2))
+    checker.crashed(0)
+    #expect(checker.unread(at: time(9)) == "n1 does not show \"durable\" of n0")
+    #expect(checker.forgotten(in: ["durable"], of: 1, at: time(9)) == nil)
+    #expect(checker.forgotten(in: [], of: 1, at: time(9)) == "n1 has lost \"durable\" of n0")
+  }
+
   @Test func theNewestMessagesOfEachAuthorStay() {
     var checker = PromiseChecker(nodes: 2)
     let texts = (0...PromiseChecker.remembered).map { "message \($0)" }

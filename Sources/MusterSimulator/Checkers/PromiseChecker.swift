@@ -26,6 +26,10 @@ public struct PromiseChecker: Sendable {
     var at: Instant
     /// The members that have not shown the message yet.
     var missing: [Int]
+    /// Whether the author's own node has shown it, which it does once it is durable.
+    var isDurable = false
+    /// Whether the author crashed before that: nobody need have it.
+    var isLost = false
   }
 
   /// The time for which a promise may be broken.
@@ -84,11 +88,18 @@ public struct PromiseChecker: Sendable {
   public mutating func shown(_ text: String, at reader: Int) {
     guard let index = sent.lastIndex(where: { $0.text == text }) else { return }
     sent[index].missing.removeAll { $0 == reader }
+    if sent[index].author == reader { sent[index].isDurable = true }
   }
 
-  /// Records that a member need no longer show what it has not shown yet: it has crashed.
-  public mutating func crashed(_ reader: Int) {
-    for index in sent.indices { sent[index].missing.removeAll { $0 == reader } }
+  /// Records that a member has crashed: it need no longer show what it has not shown yet, and what
+  /// it wrote last may be lost, unless its own node has shown it.
+  public mutating func crashed(_ member: Int) {
+    for index in sent.indices {
+      sent[index].missing.removeAll { $0 == member }
+      guard sent[index].author == member, !sent[index].isDurable else { continue }
+      sent[index].isLost = true
+      sent[index].missing = []
+    }
   }
 
   /// The fault if a member has not shown a message in time; nil for none.
@@ -100,7 +111,9 @@ public struct PromiseChecker: Sendable {
   /// The fault if a member's history lacks one of the newest messages; nil for none.
   public func forgotten(in history: [String], of reader: Int, at now: Instant) -> String? {
     for author in exemptUntil.indices {
-      let own = sent.filter { $0.author == author && now - $0.at > Self.patience }
+      let own = sent.filter {
+        $0.author == author && !$0.isLost && now - $0.at > Self.patience
+      }
       let lost = own.suffix(Self.remembered).first { !history.contains($0.text) }
       if let lost { return "n\(reader) has lost \"\(lost.text)\" of n\(author)" }
     }

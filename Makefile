@@ -27,7 +27,7 @@ STATIC = $(BUILD)-static/release/muster
 SOURCES = Package.swift $(shell find Sources -type f)
 
 .PHONY: help setup build build-tests demo check test test-all test-threads fuzz nightly lint bench \
-  docs pictures install uninstall clean
+  docs pictures install uninstall deb clean
 .DEFAULT_GOAL := help
 
 help: ## List these targets
@@ -56,6 +56,7 @@ test: ## Run the tests that every change has to pass, in about ten minutes
 
 test-all: ## Run all tests: the whole lab, page, devices, fuzzing, DHT, 1,000 fresh seeds
 	@.ci/setup test-dht
+	@.ci/setup package
 	@.ci/test all
 
 # Only what owns threads: engines have none. A debug build of its own, since the sanitizer has to be
@@ -101,13 +102,19 @@ TARGET = $(DESTDIR)$(PREFIX)
 AS_ROOT = $(shell folder=$(TARGET)/bin; while [ ! -e "$$folder" ]; do folder=$$(dirname "$$folder"); \
   done; test -w "$$folder" || echo sudo)
 
-install: $(STATIC) ## Install the command under PREFIX=/usr/local
-	$(AS_ROOT) install -D -m 755 $(STATIC) $(TARGET)/bin/muster
-	$(AS_ROOT) install -D -m 644 LICENSE $(TARGET)/share/doc/muster/LICENSE
+INSTALL = $(AS_ROOT) env PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) .packaging/install
+
+install: $(STATIC) ## Install the command and what belongs to it under PREFIX=/usr/local
+	$(INSTALL) $(STATIC)
 
 uninstall: ## Remove what install put there
-	$(AS_ROOT) rm -f $(TARGET)/bin/muster $(TARGET)/share/doc/muster/LICENSE
-	-$(AS_ROOT) rmdir $(TARGET)/share/doc/muster
+	$(INSTALL) --remove
+
+# DEBFULLNAME and DEBEMAIL name its maintainer. The package must please lintian.
+deb: $(STATIC) ## Make a Debian package in .build-deb
+	@.ci/setup package
+	.packaging/deb $(STATIC) .build-deb
+	lintian --allow-root --fail-on error,warning,info .build-deb/*.changes
 
 clean: ## Remove everything that was built
 	rm -rf .build .build-*

@@ -18,7 +18,9 @@ struct ChannelGrantCommand: AsyncParsableCommand {
   @Argument(help: "owner, presenter, attendee or consumer.")
   var role: String
 
-  @Option(help: "When it ends: 30m, 2h, 7d, 2026-12-31, 2026-12-31T18:00Z or never.")
+  @Option(
+    help: ArgumentHelp(
+      "When it ends: 30m, 2h, 7d, 2026-12-31, 2026-12-31T18:00Z or never.", valueName: "time"))
   var expires = "never"
 
   @OptionGroup var options: DataOptions

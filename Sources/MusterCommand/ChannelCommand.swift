@@ -24,7 +24,10 @@ struct ChannelCommand: AsyncParsableCommand {
 
 /// The options of every command that reads the data directory.
 struct DataOptions: ParsableArguments {
-  @Option(help: "Where channels and the identity are kept (default: the XDG data directory).")
+  @Option(
+    help: ArgumentHelp(
+      "Where channels and the identity are kept (default: the XDG data directory).",
+      valueName: "dir"), completion: .directory)
   var data: String?
 
   @Flag(help: "As one JSON object.")

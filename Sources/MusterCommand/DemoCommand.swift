@@ -14,13 +14,20 @@ struct DemoCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("for"),
-    help: "Seconds to run (default: until Ctrl-C with a terminal, else 15).")
+    help: ArgumentHelp(
+      "Seconds to run (default: until Ctrl-C with a terminal, else 15).", valueName: "seconds"))
   var seconds: Double?
 
-  @Option(help: "A .y4m or .ivf file as the first node's camera (default: the test pattern).")
+  @Option(
+    help: ArgumentHelp(
+      "A .y4m or .ivf file as the first node's camera (default: the test pattern).",
+      valueName: "file"), completion: .file(extensions: ["y4m", "ivf"]))
   var video: String?
 
-  @Option(help: "A .wav file as the first node's microphone (default: a tone).")
+  @Option(
+    help: ArgumentHelp(
+      "A .wav file as the first node's microphone (default: a tone).", valueName: "file"),
+    completion: .file(extensions: ["wav"]))
   var audio: String?
 
   func run() async throws {

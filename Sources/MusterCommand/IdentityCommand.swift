@@ -20,7 +20,10 @@ struct IdentityCommand: AsyncParsableCommand {
 
 /// The options of both subcommands of `muster identity`.
 struct IdentityOptions: ParsableArguments {
-  @Option(help: "The backup's passphrase (default: $MUSTER_IDENTITY_PASSPHRASE, or it is typed).")
+  @Option(
+    help: ArgumentHelp(
+      "The backup's passphrase (default: $MUSTER_IDENTITY_PASSPHRASE, or it is typed).",
+      valueName: "text"))
   var passphrase: String?
 
   @OptionGroup var data: DataOptions

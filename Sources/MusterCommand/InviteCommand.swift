@@ -21,24 +21,37 @@ struct InviteCommand: AsyncParsableCommand {
   @Argument(help: "The channel.")
   var channel: String
 
-  @Option(help: "What those who come by it may do: presenter, attendee or consumer.")
+  @Option(
+    help: ArgumentHelp(
+      "What those who come by it may do: presenter, attendee or consumer.", valueName: "role"),
+    completion: .list(["presenter", "attendee", "consumer"]))
   var role = "attendee"
 
-  @Option(help: "When it ends: 30m, 2h, 7d, 2026-12-31, 2026-12-31T18:00Z or never.")
+  @Option(
+    help: ArgumentHelp(
+      "When it ends: 30m, 2h, 7d, 2026-12-31, 2026-12-31T18:00Z or never.", valueName: "time"))
   var expires = "7d"
 
   @Option(
     name: .customLong("role-expires"),
-    help: "When the roles of those who come by it end (default: never).")
+    help: ArgumentHelp(
+      "When the roles of those who come by it end (default: never).", valueName: "time"))
   var roleExpires: String?
 
-  @Option(help: "How many people may come by it: a number, or unlimited (default: 1).")
+  @Option(
+    help: ArgumentHelp(
+      "How many people may come by it: a number, or unlimited (default: 1).", valueName: "n"))
   var uses: String?
 
-  @Option(help: "HOST:PORT where this node, or another member, can be found; may be repeated.")
+  @Option(
+    help: ArgumentHelp(
+      "An address where this node, or another member, can be found; may be repeated.",
+      valueName: "host:port"))
   var peer: [String] = []
 
-  @Option(help: "HOST:PORT of a rendezvous where members meet; may be repeated.")
+  @Option(
+    help: ArgumentHelp(
+      "The address of a rendezvous where members meet; may be repeated.", valueName: "host:port"))
   var rendezvous: [String] = []
 
   @Flag(inversion: .prefixedNo, help: "Show a QR code below the URL (default: on a terminal).")

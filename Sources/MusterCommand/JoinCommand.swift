@@ -16,30 +16,36 @@ package struct JoinCommand: AsyncParsableCommand {
     abstract: "Join channels; start or join their calls.",
     discussion: """
       With a terminal, shows who is there and takes keys. Without one, or with --json, standard \
-      output has one JSON object a line (docs/EVENTS.md) and standard input takes commands, such \
-      as {"do":"mute","media":"audio"}.
+      output has one JSON object a line and standard input takes commands, such as \
+      {"do":"mute","media":"audio"}; EVENTS.md in the documentation lists all.
 
       A channel that was created here or joined by an invite is remembered, and needs no secret \
       the next time. Others can read a passphrase or an invite on the command line in the process \
       list; MUSTER_PASSPHRASE, a file and standard input they cannot.
       """)
 
-  @Argument(help: "The channels to join; none with --invite, which names its own.")
+  @Argument(
+    help: "The channels to join; none with --invite, which names its own. A terminal asks for one.")
   package var channels: [String] = []
 
   @Option(help: "The name that others see (default: the user's name).")
   var name: String?
 
-  @Option(help: "The channel's passphrase; also from MUSTER_PASSPHRASE.")
+  @Option(
+    help: ArgumentHelp("The channel's passphrase; also from MUSTER_PASSPHRASE.", valueName: "text"))
   var passphrase: String?
 
   @Option(
-    name: .customLong("key-file"), help: "A file with the channel's key: 32 bytes or 64 hex digits."
-  )
+    name: .customLong("key-file"),
+    help: ArgumentHelp(
+      "A file with the channel's key: 32 bytes or 64 hex digits.", valueName: "file"),
+    completion: .file())
   var keyFile: String?
 
   @Option(
-    help: "An invite: muster://…, a file with one, or - for the first line of standard input.")
+    help: ArgumentHelp(
+      "An invite: muster://…, a file with one, or - for the first line of standard input.",
+      valueName: "url|file|-"), completion: .file())
   var invite: [String] = []
 
   @Flag(help: "Start the call, or join it, at once.")
@@ -49,32 +55,48 @@ package struct JoinCommand: AsyncParsableCommand {
   var watch = false
 
   @Option(
-    help: "camera[:PATH], test[:WxH@FPS], a .y4m or .ivf file, or none (default: a camera, if any)."
-  )
+    help: ArgumentHelp(
+      "camera[:PATH], test[:WxH@FPS], a .y4m or .ivf file, or none (default: a camera, if any).",
+      valueName: "source"), completion: .file(extensions: ["y4m", "ivf"]))
   var video: String?
 
-  @Option(help: "A second video stream: test[:WxH@FPS], or a .y4m or .ivf file.")
+  @Option(
+    help: ArgumentHelp(
+      "A second video stream: test[:WxH@FPS], or a .y4m or .ivf file.", valueName: "source"),
+    completion: .file(extensions: ["y4m", "ivf"]))
   var share: String?
 
-  @Option(help: "Enter with the microphone, the camera or both switched off: audio, video or both.")
+  @Option(
+    help: ArgumentHelp(
+      "Enter with the microphone, the camera or both switched off: audio, video or both.",
+      valueName: "media"), completion: .list(["audio", "video", "both"]))
   var muted: String?
 
-  @Option(help: "mic[:PCM], tone, a .wav file, or none (default: a microphone if there is one).")
+  @Option(
+    help: ArgumentHelp(
+      "mic[:PCM], tone, a .wav file, or none (default: a microphone if there is one).",
+      valueName: "source"), completion: .file(extensions: ["wav"]))
   var audio: String?
 
   @Option(
-    help: "default, an ALSA PCM, a .wav file, or none (default: a loudspeaker if there is one).")
+    help: ArgumentHelp(
+      "default, an ALSA PCM, a .wav file, or none (default: a loudspeaker if there is one).",
+      valueName: "sink"), completion: .file(extensions: ["wav"]))
   var speaker: String?
 
   @Option(
-    name: .customLong("video-bitrate"), help: "The most that the largest layer may take, in kbit/s."
-  )
+    name: .customLong("video-bitrate"),
+    help: ArgumentHelp("The most that the largest layer may take, in kbit/s.", valueName: "kbps"))
   var videoBitrate: Int?
 
-  @Option(help: "HOST:PORT of a node to look for; may be repeated.")
+  @Option(
+    help: ArgumentHelp(
+      "The address of a node to look for; may be repeated.", valueName: "host:port"))
   var peer: [String] = []
 
-  @Option(help: "HOST:PORT of a rendezvous where members meet; may be repeated.")
+  @Option(
+    help: ArgumentHelp(
+      "The address of a rendezvous where members meet; may be repeated.", valueName: "host:port"))
   var rendezvous: [String] = []
 
   @Flag(name: .customLong("offer-rendezvous"), help: "Be a rendezvous for others, too.")
@@ -91,7 +113,9 @@ package struct JoinCommand: AsyncParsableCommand {
   var noRelay = false
 
   @Option(
-    help: "HOST:PORT of a node of an OpenDHT network (builds with DHT only); may be repeated.")
+    help: ArgumentHelp(
+      "The address of a node of an OpenDHT network (builds with DHT only); may be repeated.",
+      valueName: "host:port"))
   var dht: [String] = []
 
   @Flag(name: .customLong("no-lan"), help: "Do not announce on the local network.")
@@ -102,20 +126,28 @@ package struct JoinCommand: AsyncParsableCommand {
     help: "Find others by DNS-SD, too: tells everyone on the network that a node is here.")
   var dnsServiceDiscovery = false
 
-  @Option(help: "HOST:PORT to listen on (default: every address, any free port).")
+  @Option(
+    help: ArgumentHelp(
+      "The address to listen on (default: every address, any free port).", valueName: "host:port"))
   var listen: String?
 
-  @Option(help: "An interface to announce on; may be repeated (default: all).")
+  @Option(
+    help: ArgumentHelp(
+      "An interface to announce on; may be repeated (default: all).", valueName: "name"))
   var interface: [String] = []
 
   @Option(
     name: .customLong("max-video"),
-    help: "The most to request of the video of others, shown or not, as WxH or WxH@FPS.")
+    help: ArgumentHelp(
+      "The most to request of the video of others, shown or not, as WxH or WxH@FPS.",
+      valueName: "size"))
   var maxVideo: String?
 
   @Option(
     name: .customLong("max-streams"),
-    help: "The most videos to receive at once; those that rank lowest rest (default: no limit).")
+    help: ArgumentHelp(
+      "The most videos to receive at once; those that rank lowest rest (default: no limit).",
+      valueName: "n"))
   var maxStreams: Int?
 
   @Flag(
@@ -123,12 +155,17 @@ package struct JoinCommand: AsyncParsableCommand {
     help: "Do not decode the test patterns of others to measure their latency.")
   var noLatency = false
 
-  @Option(help: "A directory to record into: an .ivf per video stream, a .wav per participant.")
+  @Option(
+    help: ArgumentHelp(
+      "A directory to record into: an .ivf per video stream, a .wav per participant.",
+      valueName: "dir"), completion: .directory)
   var record: String?
 
   @Option(
     defaultAsFlag: PagePort(0),
-    help: "The port of the call page on 127.0.0.1 (default: a free one).")
+    help: ArgumentHelp(
+      "The port of the call page on 127.0.0.1; 0 is a free one, as without the option.",
+      valueName: "port"))
   var view: PagePort?
 
   @Flag(name: .customLong("no-view"), help: "No call page.")
@@ -137,17 +174,25 @@ package struct JoinCommand: AsyncParsableCommand {
   @Flag(help: "Open the call page in the browser.")
   var open = false
 
-  @Option(help: "Where the identity is kept (default: the XDG data directory).")
+  @Option(
+    help: ArgumentHelp(
+      "Where the identity is kept (default: the XDG data directory).", valueName: "dir"),
+    completion: .directory)
   var data: String?
 
   @Flag(help: "Events out and commands in, as JSON lines, even with a terminal.")
   var json = false
 
-  @Option(name: .customLong("for"), help: "Leave after so many seconds.")
+  @Option(
+    name: .customLong("for"),
+    help: ArgumentHelp("Leave after so many seconds.", valueName: "seconds"))
   var seconds: Double?
 
   @Option(
-    name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
+    name: .customLong("log-level"),
+    help: ArgumentHelp(
+      "trace, debug, info, notice, warning, error or critical.", valueName: "level"),
+    completion: .list(Logger.Level.allCases.map(\.rawValue)))
   var logLevel: String = "warning"
 
   package init() {}
@@ -160,6 +205,7 @@ package struct JoinCommand: AsyncParsableCommand {
       return handler
     }
     let usesTerminal = !json && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1
+    if usesTerminal, channels.isEmpty, invite.isEmpty { try await askForChannel() }
     var (configuration, notices) = try nodeConfiguration()
     let port = try checkedPort()
     try checkTime()
@@ -185,6 +231,16 @@ package struct JoinCommand: AsyncParsableCommand {
       throw MusterError("there is no log level \(logLevel)", hint: "one of \(levels)", kind: .usage)
     }
     return level
+  }
+
+  private mutating func askForChannel() async throws(MusterError) {
+    let hasSecret = passphrase != nil || keyFile != nil || getenv("MUSTER_PASSPHRASE") != nil
+    switch try await ChannelPrompt.ask(data: data, hasSecret: hasSecret) {
+    case .invite(let url): invite = [url]
+    case .channel(let name, let typed):
+      channels = [name]
+      passphrase = passphrase ?? typed
+    }
   }
 
   // MARK: Configuration from options

@@ -16,6 +16,8 @@ package struct PagePort: ExpressibleByArgument {
     }
     text = argument
   }
+
+  package var defaultValueDescription: String { text }
 }
 
 /// The most to request of a video, given as `WxH` or `WxH@FPS`.

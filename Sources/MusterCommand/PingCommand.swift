@@ -19,7 +19,7 @@ struct PingCommand: AsyncParsableCommand {
   @Option(help: "The channel (default: every channel that the member is in).")
   var channel: String?
 
-  @Option(help: "How many round trips to measure.")
+  @Option(help: ArgumentHelp("How many round trips to measure.", valueName: "n"))
   var count = 5
 
   @OptionGroup var options: DataOptions

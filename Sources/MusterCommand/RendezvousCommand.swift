@@ -17,7 +17,9 @@ struct RendezvousCommand: AsyncParsableCommand {
       join --offer-rendezvous.
       """)
 
-  @Option(help: "HOST:PORT to listen on (default: every address, port 47475).")
+  @Option(
+    help: ArgumentHelp(
+      "The address to listen on (default: every address, port 47475).", valueName: "host:port"))
   var listen: String?
 
   @Flag(
@@ -27,7 +29,9 @@ struct RendezvousCommand: AsyncParsableCommand {
   @Flag(help: "Say what happens as JSON lines.")
   var json = false
 
-  @Option(name: .customLong("for"), help: "End after so many seconds.")
+  @Option(
+    name: .customLong("for"), help: ArgumentHelp("End after so many seconds.", valueName: "seconds")
+  )
   var seconds: Double?
 
   func run() async throws {

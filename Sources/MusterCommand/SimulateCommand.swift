@@ -19,28 +19,37 @@ struct SimulateCommand: ParsableCommand {
       what they like, and members must still meet; --channel, --seed, --seeds and --json count.
       """)
 
-  @Option(help: "How many nodes (default: 3 to 17, as the seed says).")
+  @Option(
+    help: ArgumentHelp("How many nodes (default: 3 to 17, as the seed says).", valueName: "n"))
   var nodes: Int?
 
-  @Option(help: "The first seed.")
+  @Option(help: ArgumentHelp("The first seed.", valueName: "n"))
   var seed: UInt64 = 1
 
-  @Option(help: "How many seeds in a row.")
+  @Option(help: ArgumentHelp("How many seeds in a row.", valueName: "n"))
   var seeds = 1
 
   @Option(help: "Simulated seconds: half of them with faults; ends early when all have agreed.")
   var seconds: Int?
 
-  @Option(help: "swarm, none, or a list such as loss,partition,crash.")
+  @Option(
+    help: ArgumentHelp("swarm, none, or a list such as loss,partition,crash.", valueName: "names"))
   var faults = "swarm"
 
-  @Option(help: "Percent of datagrams lost on every path while there are faults.")
+  @Option(
+    help: ArgumentHelp(
+      "Percent of datagrams lost on every path while there are faults.", valueName: "percent"))
   var loss: Double?
 
-  @Option(help: "Who hears whom: full, chain, star, ring or random (default: the seed says).")
+  @Option(
+    help: ArgumentHelp(
+      "Who hears whom: full, chain, star, ring or random (default: the seed says).",
+      valueName: "shape"), completion: .list(["full", "chain", "star", "ring", "random"]))
   var shape: String?
 
-  @Option(help: "open or created (default: the seed says).")
+  @Option(
+    help: ArgumentHelp("open or created (default: the seed says).", valueName: "kind"),
+    completion: .list(["open", "created"]))
   var channel: String?
 
   @Flag(inversion: .prefixedNo, help: "Video and audio, or none (default: the seed says).")
@@ -55,7 +64,7 @@ struct SimulateCommand: ParsableCommand {
   @Flag(help: "Only the gossip, over a random graph.")
   var gossip = false
 
-  @Option(help: "With --gossip: neighbours of each node.")
+  @Option(help: ArgumentHelp("With --gossip: neighbours of each node.", valueName: "n"))
   var degree = 6
 
   @Flag(help: "Members behind routers, who meet through rendezvous, while all of it changes.")

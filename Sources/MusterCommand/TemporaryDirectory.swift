@@ -20,7 +20,8 @@ struct TemporaryDirectory {
       throw MusterError(
         "cannot make a temporary directory", hint: "check TMPDIR and its free space")
     }
-    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let bytes = template.dropLast().map { UInt8(truncatingIfNeeded: $0) }
+    path = String(decoding: bytes, as: UTF8.self)
   }
 
   func file(_ name: String) -> String { "\(path)/\(name)" }

@@ -14,7 +14,7 @@ public enum PassphraseKey {
   /// Each guess costs an attacker 64 MiB and some tenths of a second.
   static func derive(_ passphrase: String, salt: [UInt8]) -> SecretBytes? {
     precondition(Sodium.isReady && salt.count == saltBytes)
-    let password = passphrase.utf8.map { CChar(bitPattern: $0) }
+    let password = passphrase.utf8.map { CChar(truncatingIfNeeded: $0) }
     var code: Int32 = -1
     let key = SecretBytes(32, in: .guarded) { output in
       code = crypto_pwhash(

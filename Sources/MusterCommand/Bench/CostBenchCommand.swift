@@ -12,13 +12,20 @@ struct CostBenchCommand: AsyncParsableCommand {
       any machine. Allocations are counted only with the counting library, as make bench has it.
       """)
 
-  @Option(name: .customLong("for"), help: "Seconds to measure the call for.")
+  @Option(
+    name: .customLong("for"),
+    help: ArgumentHelp("Seconds to measure the call for.", valueName: "seconds"))
   var seconds = 10
 
-  @Option(help: "A .y4m file of 640x360 to call with (default: the test pattern).")
+  @Option(
+    help: ArgumentHelp(
+      "A .y4m file of 640x360 to call with (default: the test pattern).", valueName: "file"),
+    completion: .file(extensions: ["y4m"]))
   var video: String?
 
-  @Option(help: "A .wav file to call with (default: a tone).")
+  @Option(
+    help: ArgumentHelp("A .wav file to call with (default: a tone).", valueName: "file"),
+    completion: .file(extensions: ["wav"]))
   var audio: String?
 
   @Flag(help: "Only what needs no call: packets and allocations.")

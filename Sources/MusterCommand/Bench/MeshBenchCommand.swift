@@ -18,30 +18,42 @@ struct MeshBenchCommand: AsyncParsableCommand {
       ip from iproute2.
       """)
 
-  @Option(help: "How many nodes, 2 to \(mostNodes).")
+  @Option(help: ArgumentHelp("How many nodes, 2 to \(mostNodes).", valueName: "n"))
   var nodes = 5
 
   @Option(
     name: .customLong("for"),
-    help: "Seconds to measure for, from when everyone has received everyone.")
+    help: ArgumentHelp(
+      "Seconds to measure for, from when everyone has received everyone.", valueName: "seconds"))
   var seconds = 20
 
-  @Option(help: "The video of every node: test[:WxH@FPS], a .y4m or .ivf file, or none.")
+  @Option(
+    help: ArgumentHelp(
+      "The video of every node: test[:WxH@FPS], a .y4m or .ivf file, or none.", valueName: "source"),
+    completion: .file(extensions: ["y4m", "ivf"]))
   var video = "test:640x360@30"
 
-  @Option(help: "The audio of every node: tone, a .wav file or none.")
+  @Option(
+    help: ArgumentHelp("The audio of every node: tone, a .wav file or none.", valueName: "source"),
+    completion: .file(extensions: ["wav"]))
   var audio = "tone"
 
-  @Option(help: "What is requested of the speaker's video.")
+  @Option(help: ArgumentHelp("What is requested of the speaker's video.", valueName: "size"))
   var large = "640x360@30"
 
-  @Option(help: "What is requested of the others' video.")
+  @Option(help: ArgumentHelp("What is requested of the others' video.", valueName: "size"))
   var small = "320x180@15"
 
-  @Option(help: "A directory to record into (default: nothing is recorded).")
+  @Option(
+    help: ArgumentHelp(
+      "A directory to record into (default: nothing is recorded).", valueName: "dir"),
+    completion: .directory)
   var record: String?
 
-  @Option(help: "Another build of muster to measure, which need not know all options.")
+  @Option(
+    help: ArgumentHelp(
+      "Another build of muster to measure, which need not know all options.", valueName: "file"),
+    completion: .file())
   var program: String?
 
   @Flag(help: "A JSON object in place of the table.")

@@ -15,10 +15,10 @@ struct NetworkBenchCommand: ParsableCommand {
       packets. A flow is measured from 5 s after both have joined until the end.
       """)
 
-  @Option(help: "Only this scenario; may be repeated.")
+  @Option(help: ArgumentHelp("Only this scenario; may be repeated.", valueName: "name"))
   var scenario: [String] = []
 
-  @Option(help: "The seed of all randomness.")
+  @Option(help: ArgumentHelp("The seed of all randomness.", valueName: "n"))
   var seed: UInt64 = 1
 
   @Option(help: ArgumentHelp("Draw each scenario into a file of this directory.", valueName: "dir"))

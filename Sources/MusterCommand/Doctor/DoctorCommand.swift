@@ -22,17 +22,23 @@ struct DoctorCommand: AsyncParsableCommand {
     help: "Show the counters, links, paths and queues of the node that runs, and check nothing.")
   var node = false
 
-  @Option(help: "HOST:PORT of a rendezvous to ask; may be repeated.")
+  @Option(
+    help: ArgumentHelp("A rendezvous to ask; may be repeated.", valueName: "host:port")
+  )
   var rendezvous: [String] = []
 
-  @Option(help: "An interface to check; may be repeated (default: all).")
+  @Option(
+    help: ArgumentHelp("An interface to check; may be repeated (default: all).", valueName: "name"))
   var interface: [String] = []
 
   @Flag(
     name: .customLong("no-port-mapping"), help: "Do not ask the router whether it opens ports.")
   var noPortMapping = false
 
-  @Option(help: "The data directory to check (default: the XDG data directory).")
+  @Option(
+    help: ArgumentHelp(
+      "The data directory to check (default: the XDG data directory).", valueName: "dir"),
+    completion: .directory)
   var data: String?
 
   func run() async throws {

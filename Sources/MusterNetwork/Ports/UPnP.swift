@@ -166,6 +166,6 @@ package enum UPnP {
   }
 
   private static func string(_ text: some Sequence<CChar>) -> String {
-    String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    String(decoding: text.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
   }
 }

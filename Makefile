@@ -50,7 +50,7 @@ build-tests:
 check: ## Build and test what a change needs: T=MusterLink, T="lab:five_nodes page"; see .ci/check
 	@.ci/check $(T)
 
-test: ## Run the tests that every change has to pass, in about ten minutes
+test: ## Run the tests that every change has to pass, in about half an hour
 	@.ci/setup test
 	@.ci/test gate
 

@@ -9,16 +9,16 @@ from check import check
 from completions import BASH, FISH, ZSH
 from debian_root import Root
 
+_INSTALL = ("apt-get", "install", "--yes", "--no-install-recommends", "/srv/muster.deb")
+
 
 @check(needs=("root", "package"))
 def the_package_installs_works_and_leaves_nothing(t):
-    root = Root(os.path.join(t.folder, "root"))
-    shutil.copy(t.package, os.path.join(root.path, "srv/muster.deb"))
-    root.run("apt-get", "update")
+    root = _root_with_package(t)
     before = root.files()
     packages = _packages(root)
     started = time.monotonic()
-    root.run("apt-get", "install", "--yes", "--no-install-recommends", "/srv/muster.deb")
+    root.run(*_INSTALL)
     t.figures.append(f"installed in {time.monotonic() - started:.0f} s with"
                      f" {len(_packages(root)) - len(packages) - 1} other packages")
     megabytes = os.path.getsize(t.package) / 1e6
@@ -59,10 +59,8 @@ def the_package_installs_works_and_leaves_nothing(t):
 
 @check(needs=("root", "package", "systemd-nspawn"))
 def the_units_run_a_rendezvous_and_standing_nodes(t):
-    root = Root(os.path.join(t.folder, "root"))
-    shutil.copy(t.package, os.path.join(root.path, "srv/muster.deb"))
-    root.run("apt-get", "update")
-    root.run("apt-get", "install", "--yes", "--no-install-recommends", "/srv/muster.deb")
+    root = _root_with_package(t)
+    root.run(*_INSTALL)
     os.makedirs(os.path.join(root.path, "etc/muster"))
     for name in ("hall", "yard"):
         path = os.path.join(root.path, f"etc/muster/{name}.env")
@@ -107,6 +105,14 @@ def the_units_run_a_rendezvous_and_standing_nodes(t):
     t.expect("muster" not in machine.run("ps", "-e", "-o", "comm", check=False), "it still runs")
     for path in ("etc/muster", "var/lib/muster", "var/lib/private/muster"):
         t.expect(not os.path.lexists(os.path.join(root.path, path)), f"/{path} is left")
+
+
+def _root_with_package(t):
+    """A fresh Debian in which the package lies as a file."""
+    root = Root(os.path.join(t.folder, "root"))
+    shutil.copy(t.package, os.path.join(root.path, "srv/muster.deb"))
+    root.run("apt-get", "update")
+    return root
 
 
 def _packages(root):

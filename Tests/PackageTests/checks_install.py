@@ -42,11 +42,12 @@ def no_placeholder_is_left_and_paths_are_of_the_prefix(t):
     target = os.path.join(t.folder, "target")
     _install(t, target)
     for path in sorted(_files(target) - {"opt/m/bin/muster"}):
-        with open(os.path.join(target, path), encoding="utf-8") as file:
-            text = file.read()
+        text = _read(target, path)
         t.expect(not re.search(r"@[A-Z]+@", text), f"{path} has a placeholder")
         t.expect(target not in text, f"{path} names the staging directory")
     unit = _read(target, "opt/m/lib/systemd/system/muster@.service")
+    t.expect("/opt/m/share/doc/muster" in _read(target, "opt/m/share/man/man1/muster.1"),
+             "the manual names another place of the documentation")
     t.expect("ExecStart=/opt/m/bin/muster join" in unit, f"the unit does not start it: {unit}")
 
 
@@ -102,22 +103,17 @@ def the_desktop_entry_is_valid_and_opens_links(t):
     checked = subprocess.run(["desktop-file-validate", path], capture_output=True, text=True,
                              check=False)
     t.expect(checked.returncode == 0 and not checked.stdout, checked.stdout)
-    with open(path, encoding="utf-8") as file:
-        t.expect("MimeType=x-scheme-handler/muster;" in file.read(), "it opens no links")
+    t.expect("MimeType=x-scheme-handler/muster;" in _read(path), "it opens no links")
 
 
 @check(needs="systemd-analyze", gate=True)
 def the_units_are_valid_and_sandboxed(t):
     target = os.path.join(t.folder, "target")
     _install(t, target)
-    # A unit is valid only if its program is there: the staged one.
     units = os.path.join(target, "opt/m/lib/systemd/system")
     for name in os.listdir(units):
         path = os.path.join(units, name)
-        with open(path, encoding="utf-8") as file:
-            text = file.read().replace("/opt/m/bin", os.path.join(target, "opt/m/bin"))
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        _use_staged(path, target)
         instance = path.replace("@.", "@crew.")
         if instance != path:
             os.rename(path, instance)
@@ -138,10 +134,7 @@ def the_desktop_shows_what_is_wrong_with_a_link_until_it_was_read(t):
     target = os.path.join(t.folder, "target")
     _install(t, target)
     path = os.path.join(target, "opt/m/libexec/muster/open")
-    with open(path, encoding="utf-8") as file:
-        text = file.read().replace("/opt/m/bin", os.path.join(target, "opt/m/bin"))
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+    _use_staged(path, target)
     terminal = _Terminal(t, [path, "muster://kitchen/#AAAA"])
     terminal.shows("invite")
     terminal.shows("Press Enter")
@@ -188,9 +181,16 @@ def _files(target):
             for folder, _, names in os.walk(target) for name in names}
 
 
-def _read(target, path):
-    with open(os.path.join(target, path), encoding="utf-8") as file:
+def _read(*path):
+    with open(os.path.join(*path), encoding="utf-8") as file:
         return file.read()
+
+
+def _use_staged(path, target):
+    """Makes a file start the program below the target, which is not at its final place."""
+    text = _read(path).replace("/opt/m/bin", os.path.join(target, "opt/m/bin"))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _completes(t, shell, path, script):
@@ -218,15 +218,23 @@ class _Terminal:
         self.text = ""
         self._process, self._file = pty.fork()
         if self._process == 0:
-            environment = {**os.environ, "TERM": "xterm", "HOME": t.folder}
-            environment.pop("MUSTER_PASSPHRASE", None)
-            os.execve(arguments[0], arguments, environment)
+            try:
+                environment = {**os.environ, "TERM": "xterm", "HOME": t.folder}
+                environment.pop("MUSTER_PASSPHRASE", None)
+                os.execve(arguments[0], arguments, environment)
+            finally:
+                os._exit(127)  # not a second run of the checks
         t.later(self._close)
 
     def _close(self):
         if self._process:
             os.kill(self._process, signal.SIGKILL)
-            os.waitpid(self._process, 0)
+            self._reap()
+
+    def _reap(self):
+        os.waitpid(self._process, 0)
+        self._process = 0
+        os.close(self._file)
 
     def _read(self, seconds):
         if not select.select([self._file], [], [], seconds)[0]:
@@ -251,6 +259,4 @@ class _Terminal:
         end = time.monotonic() + _PATIENCE
         while self._read(0.1):
             self._t.require(time.monotonic() < end, f"it does not end: {self.text[-400:]!r}")
-        os.waitpid(self._process, 0)
-        self._process = 0
-        os.close(self._file)
+        self._reap()

@@ -75,7 +75,6 @@ class Machine:
              "--register=no", "--keep-unit", "--quiet"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True)
-        self._init = None
         end = time.monotonic() + self._PATIENCE
         while not self._is_up():
             if time.monotonic() > end or self._process.poll() is not None:
@@ -94,35 +93,38 @@ class Machine:
         return done.stdout
 
     def _run(self, *command):
-        if self._init is None:
-            listed = f"/proc/{self._process.pid}/task/{self._process.pid}/children"
-            with open(listed, encoding="ascii") as file:
-                self._init = next(iter(_leaves(file.read().split())), None)
-        if self._init is None:
+        init = self._init()
+        if init is None:
             return subprocess.CompletedProcess(command, 1, "", "")
-        done = subprocess.run(
-            ["nsenter", "--target", self._init, "--all", *command], capture_output=True, text=True,
+        return subprocess.run(
+            ["nsenter", "--target", str(init), "--all", *command], capture_output=True, text=True,
             check=False, timeout=self._PATIENCE, stdin=subprocess.DEVNULL)
-        return done
+
+    def _init(self):
+        """The process that is the first of the namespaces, by its id outside; None before."""
+        children = f"/proc/{self._process.pid}/task/{self._process.pid}/children"
+        with open(children, encoding="ascii") as file:
+            for child in file.read().split():
+                with open(f"/proc/{child}/status", encoding="ascii") as status:
+                    if any(line.split()[0] == "NSpid:" and line.split()[2:] == ["1"]
+                           for line in status):
+                        return int(child)
+        return None
 
     def stop(self):
-        # systemd-nspawn ends its namespaces, and all in them, with itself.
         if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            # All of the namespaces ends with their first process, and with systemd-nspawn nothing.
+            init = self._init()
+            if init is not None:
+                os.kill(init, signal.SIGKILL)
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-
-
-def _leaves(processes):
-    """Of the children of systemd-nspawn the one that is the first of the namespaces."""
-    for process in processes:
-        with open(f"/proc/{process}/status", encoding="ascii") as file:
-            ids = next((line.split()[1:] for line in file if line.startswith("NSpid:")), [])
-        if len(ids) > 1 and ids[-1] == "1":
-            yield process
 
 
 # Its devices are its own, too: a script that runs as root in it cannot break those of this machine.
 _MOUNTS = """
+set -e
 root=$1; shift
 mount --make-rprivate /
 mount -t proc proc "$root/proc"

@@ -63,6 +63,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
   ],
   targets: [
     system("CSodium", "libsodium", "libsodium-dev"),
@@ -152,6 +153,7 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        .product(name: "TOMLKit", package: "TOMLKit"),
       ], swiftSettings: common),
     .executableTarget(name: "muster", dependencies: ["MusterCommand"], swiftSettings: common),
 

@@ -33,10 +33,15 @@ struct DataOptions: ParsableArguments {
   @Flag(help: "As one JSON object.")
   var json = false
 
+  @OptionGroup var file: SettingsFileOptions
+
+  /// The data directory: the option's, else that of the settings.
+  func directory() throws(MusterError) -> String? { try Settings(data: data, file).options.data }
+
   func perform(
     _ request: Administration.Request
   ) async throws(MusterError) -> Administration.Reply {
-    try await Administration.perform(request, data: data)
+    try await Administration.perform(request, data: directory())
   }
 }
 

@@ -4,22 +4,18 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Converts channel names and secrets from the command line into channels to join.
-enum ChannelKeys {
-  static func resolve(
-    _ names: [String], passphrase: String?, keyFile: String?, invites: [String],
-    _ notices: inout [MusterError]
+/// Converts channel names and secrets from the settings into channels to join.
+package enum ChannelKeys {
+  package static func resolve(
+    _ settings: Settings, _ notices: inout [MusterError]
   ) throws(MusterError) -> [Configuration.Channel] {
+    let (names, invites) = (settings.options.channels, settings.options.invite)
     guard invites.count <= 1 else {
       throw MusterError(
         "--invite is given \(invites.count) times", hint: "join the others with join-channel",
         kind: .usage)
     }
-    let invite = invites.first
-    try checkSecrets([
-      ("--invite", invite), ("--passphrase", passphrase), ("--key-file", keyFile),
-    ])
-    if let invite { return [try channel(of: invite, named: names)] }
+    if let invite = invites.first { return [try channel(of: invite, named: names)] }
     guard !names.isEmpty else {
       throw MusterError(
         "no channel is given", hint: "name one, or use --invite; see muster join --help",
@@ -30,16 +26,13 @@ enum ChannelKeys {
         "\(names.count) channels are too many", hint: "\(Limits.channels) are the most",
         kind: .usage)
     }
-    let fromEnvironment = getenv("MUSTER_PASSPHRASE").map { String(cString: $0) }
     var channels: [Configuration.Channel] = []
     for name in names {
       try check(name)
       guard !channels.contains(where: { $0.name == name }) else {
         throw MusterError("channel \(name) is given twice", hint: "name it once", kind: .usage)
       }
-      let source = try source(
-        of: name, passphrase: passphrase, keyFile: keyFile, fromEnvironment: fromEnvironment,
-        &notices)
+      let source = try source(of: name, settings, &notices)
       channels.append(Configuration.Channel(name: name, source: source))
     }
     return channels
@@ -54,29 +47,18 @@ enum ChannelKeys {
     }
   }
 
-  private static func checkSecrets(
-    _ options: [(name: String, value: String?)]
-  ) throws(MusterError) {
-    let given = options.filter { $0.value != nil }.map(\.name)
-    guard given.count > 1 else { return }
-    throw MusterError(
-      "\(given[0]) and \(given[1]) exclude each other", hint: "use one", kind: .usage)
-  }
-
   private static func source(
-    of name: String, passphrase: String?, keyFile: String?, fromEnvironment: String?,
-    _ notices: inout [MusterError]
+    of name: String, _ settings: Settings, _ notices: inout [MusterError]
   ) throws(MusterError) -> Configuration.Channel.Source {
-    if let keyFile { return .open(try read(keyFile, &notices)) }
-    let weakness = (passphrase ?? fromEnvironment).flatMap {
-      MusterError(weakPassphrase: $0, channel: name)
+    if let keyFile = settings.options.keyFile { return .open(try read(keyFile, &notices)) }
+    guard let passphrase = settings.options.passphrase else { return .named }
+    if let weakness = MusterError(weakPassphrase: passphrase, channel: name) {
+      notices.append(weakness)
     }
-    if let weakness { notices.append(weakness) }
-    if let passphrase { return .open(try key(of: name, passphrase)) }
-    // A created channel stored under this name takes precedence over an exported passphrase, which
-    // names no channel.
-    if let fromEnvironment { return .openOrCreated(try key(of: name, fromEnvironment)) }
-    return .named
+    let key = try key(of: name, passphrase)
+    // A created channel stored under this name takes precedence over a passphrase that was exported
+    // or stands in a file: such a passphrase is meant for every channel that needs one.
+    return settings.hasStandingPassphrase ? .openOrCreated(key) : .open(key)
   }
 
   private static func key(

@@ -6,9 +6,10 @@ struct ChildProcess {
 
   /// Starts a program found in `PATH`; nil if the start fails. Standard input is read from `input`,
   /// or empty if `input` is nil; standard output is redirected to `output`, or discarded if
-  /// `output` is nil; standard error is inherited.
+  /// `output` is nil; standard error is inherited, and the environment, too, if it is nil.
   static func start(
-    _ program: String, _ arguments: [String], input: Int32? = nil, output: Int32?
+    _ program: String, _ arguments: [String],
+    environment: [String: String]? = nil, input: Int32? = nil, output: Int32?
   ) -> ChildProcess? {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -24,11 +25,15 @@ struct ChildProcess {
       posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
     }
     let words = [program] + arguments
-    var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
-    pointers.append(nil)
-    defer { for pointer in pointers { free(pointer) } }
+    let pointers = words.map { strdup($0) } + [nil]
+    let variables = environment.map { $0.map { strdup("\($0)=\($1)") } + [nil] } ?? []
+    defer { for pointer in pointers + variables { free(pointer) } }
     var id = pid_t()
-    guard posix_spawnp(&id, program, &actions, nil, pointers, environ) == 0 else { return nil }
+    let isStarted =
+      variables.isEmpty
+      ? posix_spawnp(&id, program, &actions, nil, pointers, environ) == 0
+      : posix_spawnp(&id, program, &actions, nil, pointers, variables) == 0
+    guard isStarted else { return nil }
     return ChildProcess(id: id)
   }
 

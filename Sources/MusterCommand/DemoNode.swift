@@ -31,7 +31,6 @@ struct DemoNode: Sendable {
 
   /// Starts the node.
   init(_ part: Demo.Part, data: String) throws {
-    setenv("MUSTER_PASSPHRASE", Self.passphrase, 1)
     var arguments = [
       "join", Demo.channel, "--call", "--json", "--name", part.name, "--video", part.video,
       "--audio", part.audio, "--speaker", "none", "--interface", "lo", "--data", data,
@@ -39,7 +38,9 @@ struct DemoNode: Sendable {
     ]
     if !part.hasPage { arguments.append("--no-view") }
     self.part = part
-    process = try NodeProcess("/proc/self/exe", arguments, summary: Report())
+    process = try NodeProcess(
+      "/proc/self/exe", arguments, variables: ["MUSTER_PASSPHRASE": Self.passphrase],
+      summary: Report())
   }
 
   func stop() { process.stop(within: 2) }

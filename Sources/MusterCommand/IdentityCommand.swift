@@ -78,7 +78,8 @@ struct IdentityExportCommand: AsyncParsableCommand {
     if let warning = MusterError(weakBackupPassphrase: passphrase) {
       standardError("muster: warning: \(warning)")
     }
-    let backup = try await IdentityBackup.export(data: options.data.data, passphrase: passphrase)
+    let backup = try await IdentityBackup.export(
+      data: options.data.directory(), passphrase: passphrase)
     guard file != "-" else { return print(backup.text, terminator: "") }
     try TextFile.write(secret: backup.text, toNew: file)
     if options.data.json { return print(backup.summary.json.text) }
@@ -104,7 +105,7 @@ struct IdentityImportCommand: AsyncParsableCommand {
     let text = try BackupFile.text(of: file)
     let passphrase = try options.givenPassphrase(isNew: false)
     let summary = try await IdentityBackup.restore(
-      text, data: options.data.data, passphrase: passphrase)
+      text, data: options.data.directory(), passphrase: passphrase)
     if options.data.json { return print(summary.json.text) }
     print("\(IdentityWords.text(summary)) is restored.")
     print(Style.dim("Before it removes anybody from a channel, it has to meet another member."))

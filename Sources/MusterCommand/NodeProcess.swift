@@ -18,12 +18,16 @@ final class NodeProcess<Summary: NodeSummary>: Sendable {
   var id: pid_t { process.id }
   var summary: Summary { state.withLock { $0 } }
 
-  /// Starts a program found in `PATH`.
-  init(_ program: String, _ arguments: [String], summary: Summary) throws(MusterError) {
+  /// Starts a program found in `PATH`. The settings of the node are the arguments and `variables`,
+  /// and none of the user's.
+  init(
+    _ program: String, _ arguments: [String], variables: [String: String] = [:], summary: Summary
+  ) throws(MusterError) {
     let output = try Self.pipeEnds()
     let input = try Self.pipeEnds()
     let process = ChildProcess.start(
-      program, arguments, input: input.reading, output: output.writing)
+      program, arguments, environment: Self.environment(variables), input: input.reading,
+      output: output.writing)
     close(output.writing)
     close(input.reading)
     guard let process else {
@@ -58,6 +62,11 @@ final class NodeProcess<Summary: NodeSummary>: Sendable {
   /// The exit code of a node that ended without `stop`; nil while the node runs, and after the code
   /// has been returned once.
   func exitCode() -> Int32? { process.exitCode() }
+
+  private static func environment(_ variables: [String: String]) -> [String: String] {
+    ProcessEnvironment.variables.filter { !$0.key.hasPrefix("MUSTER_") }
+      .merging(variables) { $1 }.merging(["MUSTER_CONFIG": "/dev/null"]) { $1 }
+  }
 
   /// A pipe whose ends other child processes do not inherit.
   private static func pipeEnds() throws(MusterError) -> (reading: Int32, writing: Int32) {

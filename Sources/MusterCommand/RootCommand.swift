@@ -47,7 +47,7 @@ struct RootCommand: AsyncParsableCommand {
     subcommands: [
       JoinCommand.self, ChannelCommand.self, InviteCommand.self, VerifyCommand.self,
       IdentityCommand.self, PingCommand.self, RendezvousCommand.self,
-      DevicesCommand.self, DoctorCommand.self, DemoCommand.self,
+      DevicesCommand.self, DoctorCommand.self, ConfigCommand.self, DemoCommand.self,
       SimulateCommand.self, BenchCommand.self,
     ])
 

@@ -33,6 +33,7 @@ import checks_rendezvous  # noqa: E402, F401
 import checks_returns  # noqa: E402, F401
 import checks_rights  # noqa: E402, F401
 import checks_roaming  # noqa: E402, F401
+import checks_settings  # noqa: E402, F401
 import checks_silence  # noqa: E402, F401
 import checks_speakers  # noqa: E402, F401
 import checks_start  # noqa: E402, F401

@@ -6,16 +6,21 @@ import Testing
 
 /// Flags of `muster join`, and what is wrong with them.
 struct JoinCommandTests {
-  /// Flags that keep the tests away from this machine's devices.
-  private static let quiet = ["--video", "none", "--audio", "none", "--speaker", "none"]
-
-  private func parse(_ arguments: [String]) throws -> JoinCommand {
-    try JoinCommand.parse(CommandLineTool.normalized(arguments) + Self.quiet)
+  private func parse(_ arguments: [String]) throws -> Settings {
+    try SettingsTests.settings(arguments)
   }
 
-  private func problem(_ body: () throws -> Void) -> MusterError? {
-    do { try body() } catch { return error as? MusterError }
-    return nil
+  /// The fault in the settings, or in the channels that they name; nil if there is none.
+  private func problem(_ arguments: [String]) throws -> MusterError? {
+    do {
+      let settings = try parse(arguments)
+      _ = try settings.configuration()
+      var notices: [MusterError] = []
+      _ = try ChannelKeys.resolve(settings, &notices)
+      return nil
+    } catch let error as MusterError {
+      return error
+    }
   }
 
   @Test(arguments: [
@@ -23,52 +28,49 @@ struct JoinCommandTests {
     (["lab"], 0), (["--view", "lab"], 0),
   ])
   func thePagesPort(arguments: [String], port: Int) throws {
-    let command = try parse(arguments)
-    #expect(try command.checkedPort() == port)
-    #expect(command.channels == ["lab"])
+    let settings = try parse(arguments)
+    #expect(try settings.pagePort() == port)
+    #expect(settings.options.channels == ["lab"])
   }
 
   @Test(arguments: ["80x", "99999", "8080.5", "0x50"], [true, false])
   func aBadPortIsNeverAChannel(text: String, isJoined: Bool) throws {
     let option = isJoined ? ["--view=\(text)"] : ["--view", text]
-    let command = try parse(["lab"] + option)
-    let error = try #require(problem { _ = try command.checkedPort() })
+    let error = try #require(try problem(["lab"] + option))
     #expect(error.message.contains(text) && error.kind == .usage)
-    #expect(command.channels == ["lab"])
+    #expect(try parse(["lab"] + option).options.channels == ["lab"])
   }
 
   @Test func videoIsLimitedInSizeAndRate() throws {
-    let size = try parse(["lab", "--max-video", "320x180"]).nodeConfiguration().0
+    let size = try parse(["lab", "--max-video", "320x180"]).configuration()
     #expect(size.maxVideo == VideoSize(width: 320, height: 180) && size.maxFramesPerSecond == nil)
-    let both = try parse(["lab", "--max-video", "320x180@15"]).nodeConfiguration().0
+    let both = try parse(["lab", "--max-video", "320x180@15"]).configuration()
     #expect(both.maxVideo == VideoSize(width: 320, height: 180) && both.maxFramesPerSecond == 15)
   }
 
   @Test(arguments: [("2", 2), ("0", 0)]) func streamsAreLimited(text: String, most: Int) throws {
-    let given = try parse(["lab", "--max-streams", text]).nodeConfiguration().0
+    let given = try parse(["lab", "--max-streams", text]).configuration()
     #expect(given.maxStreams == most)
-    #expect(try parse(["lab"]).nodeConfiguration().0.maxStreams == nil)
+    #expect(try parse(["lab"]).configuration().maxStreams == nil)
   }
 
   @Test func aPageAndNoPageExcludeEachOther() throws {
-    let command = try parse(["lab", "--view", "--no-view"])
-    #expect(problem { _ = try command.checkedPort() }?.message.contains("exclude") == true)
+    #expect(try problem(["lab", "--view", "--no-view"])?.message.contains("exclude") == true)
   }
 
   @Test(arguments: ["1", "0.5", "1e9", "86400"]) func timesThatAreTaken(text: String) throws {
-    try parse(["lab", "--for", text]).checkTime()
+    #expect(try parse(["lab", "--for", text]).runningTime() == Double(text))
   }
 
   @Test(arguments: ["0", "nan", "inf", "1.1e9", "-3", "-.5"])
   func timesThatAreNone(text: String) throws {
-    let command = try parse(["lab", "--for", text])
-    let error = try #require(problem { try command.checkTime() })
+    let error = try #require(try problem(["lab", "--for", text]))
     #expect(error.kind == .usage && error.hint.contains("1e9"))
   }
 
   @Test func twoInvitesAreAnError() throws {
-    let command = try parse(["--invite", "muster://a", "--invite", "muster://b"])
-    let error = try #require(problem { _ = try command.nodeConfiguration() })
+    let arguments = ["--invite", "muster://a", "--invite", "muster://b"]
+    let error = try #require(try problem(arguments))
     #expect(error.message == "--invite is given 2 times" && error.kind == .usage)
   }
 
@@ -82,17 +84,15 @@ struct JoinCommandTests {
     (["lab", "--name", ""], "empty"),
   ])
   func optionsThatExcludeEachOtherAreNamed(arguments: [String], word: String) throws {
-    let command = try parse(arguments)
-    let error = try #require(problem { _ = try command.nodeConfiguration() })
+    let error = try #require(try problem(arguments))
     #expect(error.message.contains(word) && error.kind == .usage && !error.hint.isEmpty)
   }
 
   @Test(arguments: [("audio", true, false), ("video", false, true), ("both", true, true)])
   func enteringMuted(text: String, audio: Bool, video: Bool) throws {
-    let configuration = try parse(["lab", "--muted", text]).nodeConfiguration().0
+    let configuration = try parse(["lab", "--muted", text]).configuration()
     #expect(configuration.audioMuted == audio && configuration.videoMuted == video)
-    let command = try parse(["lab", "--muted", "smell"])
-    #expect(problem { _ = try command.nodeConfiguration() }?.hint.contains("both") == true)
+    #expect(try problem(["lab", "--muted", "smell"])?.hint.contains("both") == true)
   }
 
   @Test(arguments: [["--bogus"], ["lab", "--for", "soon"]])
@@ -101,7 +101,6 @@ struct JoinCommandTests {
   }
 
   @Test func aLogLevelThatThereIsNot() throws {
-    let command = try parse(["lab", "--log-level", "loud"])
-    #expect(problem { _ = try command.parsedLogLevel() }?.hint.contains("debug") == true)
+    #expect(try problem(["lab", "--log-level", "loud"])?.hint.contains("debug") == true)
   }
 }

@@ -46,7 +46,7 @@ def the_package_installs_works_and_leaves_nothing(t):
 
     # What a standing node would have kept, and its settings.
     root.run("sh", "-c", "mkdir -p /etc/muster /var/lib/private/muster/crew;"
-             " touch /etc/muster/crew.env /var/lib/private/muster/crew/store;"
+             " touch /etc/muster/crew.toml /var/lib/private/muster/crew/store;"
              " ln -s private/muster /var/lib/muster")
     root.run("apt-get", "purge", "--yes", "muster")
     # A package that is there may suggest what came along; that alone keeps nothing.
@@ -63,12 +63,14 @@ def the_units_run_a_rendezvous_and_standing_nodes(t):
     root.run(*_INSTALL)
     os.makedirs(os.path.join(root.path, "etc/muster"))
     for name in ("hall", "yard"):
-        path = os.path.join(root.path, f"etc/muster/{name}.env")
+        path = os.path.join(root.path, f"etc/muster/{name}.toml")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(f"MUSTER_PASSPHRASE={t.passphrase}\n"
-                       f"MUSTER_OPTIONS={t.channel} --name {name} --call --video test --audio tone"
-                       " --speaker none --interface lo --max-video 640x360\n")
+            file.write(f'channels = ["{t.channel}"]\npassphrase = "{t.passphrase}"\n'
+                       f'name = "{name}"\ncall = true\nvideo = "test"\naudio = "tone"\n'
+                       'speaker = "none"\ninterface = "lo"\nmax-video = "640x360"\n')
         os.chmod(path, 0o600)
+    with open(os.path.join(root.path, "etc/muster/wrong.toml"), "w", encoding="utf-8") as file:
+        file.write(f'channels = ["{t.channel}"]\npasphrase = "{t.passphrase}"\n')
     machine = root.boot()
     t.later(machine.stop)
 
@@ -100,6 +102,13 @@ def the_units_run_a_rendezvous_and_standing_nodes(t):
     refused = machine.run("systemctl", "start", "muster@nowhere", check=False)
     state = machine.run("systemctl", "is-active", "muster@nowhere", check=False).strip()
     t.expect(state == "inactive", f"a node without settings is {state}: {refused}")
+    # One with wrong settings does not start, is not tried again, and says why.
+    machine.run("systemctl", "start", "muster@wrong", check=False)
+    t.until(lambda: "failed" in machine.run("systemctl", "is-active", "muster@wrong", check=False),
+            "a node with wrong settings to fail", limit=60)
+    said = machine.run("journalctl", "--unit", "muster@wrong", "--output", "cat")
+    t.expect("did you mean passphrase?" in said and "status=2" in said
+             and not journal("muster@wrong", "ready"), f"a node with wrong settings: {said}")
 
     machine.run("apt-get", "purge", "--yes", "muster")
     t.expect("muster" not in machine.run("ps", "-e", "-o", "comm", check=False), "it still runs")

@@ -55,7 +55,7 @@ enum Layering {
     ],
     "MusterCommand": protocols + [
       "MusterCore", "MusterCodecs", "MusterDevices", "MusterStore", "MusterNetwork", "Muster",
-      "MusterView", "MusterSimulator", "CQREncode", "ArgumentParser", "Logging",
+      "MusterView", "MusterSimulator", "CQREncode", "ArgumentParser", "TOMLKit", "Logging",
       "ServiceLifecycle", "UnixSignals", "NIOCore", "NIOPosix", "Glibc", "Synchronization",
       "FoundationEssentials",
     ],

@@ -68,8 +68,8 @@ struct MeshBenchCommand: AsyncParsableCommand {
   private static let mostSeconds = 3600
 
   func run() async throws {
-    let largest = try VideoLimit(checking: large, of: "--large")
-    let smallest = try VideoLimit(checking: small, of: "--small")
+    let largest = try VideoLimit(checking: large, as: "--large \(Words.shown(large))")
+    let smallest = try VideoLimit(checking: small, as: "--small \(Words.shown(small))")
     guard (2...Self.mostNodes).contains(nodes), (2...Self.mostSeconds).contains(seconds) else {
       throw MusterError(
         "--nodes or --for is out of range",

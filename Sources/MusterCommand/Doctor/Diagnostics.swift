@@ -62,6 +62,28 @@ enum Diagnostics {
     ]
   }
 
+  /// The data directory that the settings name, and findings about the settings.
+  static func settings(
+    _ data: String?, _ file: SettingsFileOptions
+  ) -> (data: String?, findings: [Finding]) {
+    do {
+      let settings = try Settings(data: data, file)
+      _ = try settings.configuration()
+      let source =
+        settings.file.map { "read from \(Words.shown($0))" } ?? "there is no file of them"
+      let good = Finding(subject: "settings", verdict: .good, fact: source)
+      let warnings = settings.notices.map {
+        Finding(subject: "settings", verdict: .note, fact: $0.message, advice: $0.hint)
+      }
+      return (settings.options.data, warnings.isEmpty ? [good] : warnings)
+    } catch {
+      return (
+        data,
+        [Finding(subject: "settings", verdict: .bad, fact: error.message, advice: error.hint)]
+      )
+    }
+  }
+
   /// The rendezvous servers that earlier runs stored in the data directory, and findings about
   /// errors in reading them.
   static func rememberedRendezvous(_ given: String?) -> ([String], [Finding]) {

@@ -41,8 +41,11 @@ struct DoctorCommand: AsyncParsableCommand {
     completion: .directory)
   var data: String?
 
+  @OptionGroup var file: SettingsFileOptions
+
   func run() async throws {
     if node { return try await showNode() }
+    let (data, settings) = Diagnostics.settings(data, file)
     let chosen = interface
     let known = NetworkInterface.list()
     for name in chosen where !known.contains(where: { $0.name == name }) {
@@ -61,6 +64,7 @@ struct DoctorCommand: AsyncParsableCommand {
     findings += beyond.findings + trouble
     findings += Diagnostics.services()
     findings += Diagnostics.clock()
+    findings += settings
     findings += Diagnostics.dataDirectory(data)
     findings += Diagnostics.devices()
     if json {
@@ -76,7 +80,8 @@ struct DoctorCommand: AsyncParsableCommand {
 
   /// Shows the internal state of the running node, obtained through its control socket.
   private func showNode() async throws(MusterError) {
-    let reply = try await Administration.perform(.init(.diagnose), data: data)
+    let directory = try Settings(data: data, file).options.data
+    let reply = try await Administration.perform(.init(.diagnose), data: directory)
     guard let report = reply.node else {
       throw MusterError("no answer came of it", hint: "update muster and the running node")
     }

@@ -10,6 +10,8 @@ package struct PagePort: ExpressibleByArgument {
 
   package init(_ number: Int) { text = String(number) }
 
+  init(text: String) { self.text = text }
+
   package init?(argument: String) {
     guard let first = argument.first, first.isASCII, first.isNumber || "+-".contains(first) else {
       return nil
@@ -26,15 +28,15 @@ struct VideoLimit {
   /// The frame rate, within `VideoRequest.rates`; nil for any.
   let framesPerSecond: Int?
 
-  /// Parses the value of an option.
-  init(checking text: String, of option: String) throws(MusterError) {
+  /// Parses the value of a setting, whose `phrase` begins the message if it is none.
+  init(checking text: String, as phrase: String) throws(MusterError) {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
     let rate = parts.count == 2 ? Int(parts[1]) : nil
     guard let size = parts.first.flatMap({ VideoSize($0) }),
       parts.count == 1 || rate.map(VideoRequest.rates.contains) ?? false
     else {
       throw MusterError(
-        "\(option) \(Words.shown(text)) is no size",
+        "\(phrase) is no size",
         hint: "write WIDTHxHEIGHT, such as 640x360, or with a frame rate 640x360@15", kind: .usage)
     }
     self.size = size

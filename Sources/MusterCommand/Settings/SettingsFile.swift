@@ -1,0 +1,80 @@
+import Glibc
+import Muster
+import MusterBase
+
+/// The content of a settings file.
+struct SettingsFile {
+  let path: String
+  let text: String
+  /// Whether users other than the owner may read the file.
+  let isOpenToOthers: Bool
+
+  /// The most that a file may hold, in bytes; settings take a few hundred.
+  private static let limit = 1 << 20
+
+  /// Reads the file that the option names, else the one in `MUSTER_CONFIG`, else
+  /// `muster/config.toml` in the XDG configuration directory. Only the last may be missing, for
+  /// which the result is nil.
+  static func read(
+    option: String?, environment: [String: String]
+  ) throws(MusterError) -> SettingsFile? {
+    let named = option ?? environment["MUSTER_CONFIG"]
+    guard let path = named ?? standardPath(environment) else { return nil }
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      if named == nil, errno == ENOENT || errno == ENOTDIR { return nil }
+      throw unreadable(path, String(cString: strerror(errno)))
+    }
+    defer { close(descriptor) }
+    var status = stat()
+    let isOpenToOthers =
+      fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+      && status.st_mode & 0o077 != 0
+    let bytes = try content(of: descriptor, path)
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw unreadable(path, "it is not UTF-8")
+    }
+    return SettingsFile(path: path, text: text, isOpenToOthers: isOpenToOthers)
+  }
+
+  private static func standardPath(_ environment: [String: String]) -> String? {
+    if let base = environment["XDG_CONFIG_HOME"], base.hasPrefix("/") {
+      return base + "/muster/config.toml"
+    }
+    guard let home = environment["HOME"], !home.isEmpty else { return nil }
+    return home + "/.config/muster/config.toml"
+  }
+
+  private static func content(
+    of descriptor: Int32, _ path: String
+  ) throws(MusterError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var block = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = Glibc.read(descriptor, &block, block.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw unreadable(path, String(cString: strerror(errno))) }
+      guard count > 0 else { return bytes }
+      bytes += block.prefix(count)
+      guard bytes.count <= limit else { throw unreadable(path, "it is too long") }
+    }
+  }
+
+  private static func unreadable(_ path: String, _ reason: String) -> MusterError {
+    MusterError(
+      "cannot read the settings file \(Words.shown(path)) (\(reason))",
+      hint: "mend it, or name another one with --config", kind: .usage)
+  }
+
+  /// A warning if others can read a secret that is among the file's settings.
+  func warning(about settings: SettingsLayer) -> MusterError? {
+    let secrets = Setting.all.filter { setting in
+      guard setting.isSecret, let value = settings.values[setting.name] else { return false }
+      return value.list?.contains { $0.contains("://") } ?? true
+    }
+    guard isOpenToOthers, let secret = secrets.first else { return nil }
+    return MusterError(
+      "others on this machine can read the \(secret.name) in \(Words.shown(path))",
+      hint: "chmod 600 it")
+  }
+}

@@ -74,12 +74,12 @@ struct IdentityExportCommand: AsyncParsableCommand {
     guard file == "-" || access(file, F_OK) != 0 else {
       throw MusterError("\(Words.shown(file)) exists already", hint: "name a new file")
     }
+    let directory = try options.data.directory()
     let passphrase = try options.givenPassphrase(isNew: true)
     if let warning = MusterError(weakBackupPassphrase: passphrase) {
       standardError("muster: warning: \(warning)")
     }
-    let backup = try await IdentityBackup.export(
-      data: options.data.directory(), passphrase: passphrase)
+    let backup = try await IdentityBackup.export(data: directory, passphrase: passphrase)
     guard file != "-" else { return print(backup.text, terminator: "") }
     try TextFile.write(secret: backup.text, toNew: file)
     if options.data.json { return print(backup.summary.json.text) }
@@ -103,9 +103,9 @@ struct IdentityImportCommand: AsyncParsableCommand {
 
   func run() async throws {
     let text = try BackupFile.text(of: file)
+    let directory = try options.data.directory()
     let passphrase = try options.givenPassphrase(isNew: false)
-    let summary = try await IdentityBackup.restore(
-      text, data: options.data.directory(), passphrase: passphrase)
+    let summary = try await IdentityBackup.restore(text, data: directory, passphrase: passphrase)
     if options.data.json { return print(summary.json.text) }
     print("\(IdentityWords.text(summary)) is restored.")
     print(Style.dim("Before it removes anybody from a channel, it has to meet another member."))
@@ -133,17 +133,12 @@ private enum BackupFile {
     let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw unreadable(path) }
     defer { if path != "-" { close(descriptor) } }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 65_536)
-    while bytes.count <= limit {
-      let count = read(descriptor, &buffer, buffer.count)
-      if count < 0 && errno == EINTR { continue }
-      guard count >= 0 else { throw unreadable(path) }
-      guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
-      bytes += buffer.prefix(count)
+    guard let bytes = TextFile.bytes(of: descriptor, limit: limit) else { throw unreadable(path) }
+    guard bytes.count <= limit else {
+      throw MusterError(
+        "\(Words.shown(path)) is too long to be a backup", hint: "name the file that export made")
     }
-    throw MusterError(
-      "\(Words.shown(path)) is too long to be a backup", hint: "name the file that export made")
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   private static func unreadable(_ path: String) -> MusterError {

@@ -58,8 +58,23 @@ enum Browser {
   }
 }
 
-/// Text that a command writes into a file named by the user.
+/// Files named by the user.
 enum TextFile {
+  /// All that can be read from a descriptor, or more than `limit` bytes of it if there is more; nil
+  /// if reading fails, with the reason in `errno`.
+  static func bytes(of descriptor: Int32, limit: Int) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while bytes.count <= limit {
+      let count = read(descriptor, &buffer, buffer.count)
+      if count < 0 && errno == EINTR { continue }
+      guard count >= 0 else { return nil }
+      guard count > 0 else { break }
+      bytes += buffer.prefix(count)
+    }
+    return bytes
+  }
+
   static func write(_ text: String, to path: String) throws {
     guard let file = fopen(path, "w") else {
       throw MusterError("cannot write \(path)", hint: String(cString: strerror(errno)))

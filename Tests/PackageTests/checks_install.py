@@ -11,6 +11,7 @@ import time
 
 from check import check
 from completions import BASH, FISH, ZSH
+from node import clean_environment
 
 _INSTALL = ".packaging/install"
 # Of answers at a terminal, in seconds; they take a fraction of one.
@@ -219,8 +220,7 @@ class _Terminal:
         self._process, self._file = pty.fork()
         if self._process == 0:
             try:
-                environment = {**os.environ, "TERM": "xterm", "HOME": t.folder}
-                environment.pop("MUSTER_PASSPHRASE", None)
+                environment = clean_environment(t.folder, {"TERM": "xterm"})
                 os.execve(arguments[0], arguments, environment)
             finally:
                 os._exit(127)  # not a second run of the checks

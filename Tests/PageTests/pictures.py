@@ -58,7 +58,8 @@ class Person:
         self.process = subprocess.Popen(
             [muster, "join", "field-team", "--call", "--json", "--name", name, "--speaker", "none",
              "--interface", "lo", "--data", os.path.join(folder, name), *more],
-            env={**os.environ, "MUSTER_PASSPHRASE": passphrase}, text=True,
+            text=True,
+            env={**os.environ, "MUSTER_PASSPHRASE": passphrase, "MUSTER_CONFIG": os.devnull},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def wait(self, name):

@@ -7,7 +7,8 @@ extension Settings {
   /// The maximum running time in seconds (31 years), which in nanoseconds fits into 63 bits.
   private static let longestTime = 1e9
 
-  /// The configuration of a node with these settings, without its channels and devices.
+  /// The configuration of a node with these settings, without its channels and devices. Checks the
+  /// settings that are not part of it as well.
   ///
   /// - Throws: A usage error for the first setting that is out of range.
   package func configuration() throws(MusterError) -> Configuration {

@@ -56,7 +56,7 @@ package struct Settings {
   /// A setting with its value as its source writes it, for the beginning of a message.
   func phrase(_ name: String) -> String {
     guard let given = given[name] else { return "--\(name)" }
-    return given.source.phrase(name, given.value)
+    return given.source.prefix + given.source.assignment(of: name, given.value)
   }
 
   /// Whether the passphrase was not given for this start of the command: it comes from a variable
@@ -74,24 +74,21 @@ package struct Settings {
       }
     }
     // An invite needs no passphrase. One in a variable may have been exported for other channels.
-    if isGiven("invite") { for name in Self.secrets { given[name] = nil } }
+    if isGiven("invite") { for name in SettingsLayer.secrets { given[name] = nil } }
   }
-
-  private static let secrets = ["passphrase", "key-file"]
 
   /// The settings of a layer that stronger ones exclude.
   private func excluded(by layer: SettingsLayer) -> Set<String> {
     var excluded: Set<String> = []
-    for group in [["call", "watch"], ["view", "no-view"], Self.secrets]
-    where group.contains(where: isGiven) {
+    for group in SettingsLayer.exclusive where group.contains(where: isGiven) {
       excluded.formUnion(group)
     }
-    let names = ["channels", "invite"]
+    let (names, secrets) = (["channels", "invite"], SettingsLayer.secrets)
     if names.contains(where: isGiven) {
       excluded.formUnion(names)
       // A passphrase beside channels is theirs, not that of the channels that replace them.
-      if names.contains(where: { layer.values[$0] != nil }) { excluded.formUnion(Self.secrets) }
-    } else if Self.secrets.contains(where: { given[$0]?.source == .commandLine }) {
+      if names.contains(where: { layer.values[$0] != nil }) { excluded.formUnion(secrets) }
+    } else if secrets.contains(where: { given[$0]?.source == .commandLine }) {
       excluded.insert("invite")
     }
     return excluded

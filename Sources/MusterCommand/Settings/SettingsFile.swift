@@ -30,7 +30,10 @@ struct SettingsFile {
     let isOpenToOthers =
       fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
       && status.st_mode & 0o077 != 0
-    let bytes = try content(of: descriptor, path)
+    guard let bytes = TextFile.bytes(of: descriptor, limit: limit) else {
+      throw unreadable(path, String(cString: strerror(errno)))
+    }
+    guard bytes.count <= limit else { throw unreadable(path, "it is too long") }
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw unreadable(path, "it is not UTF-8")
     }
@@ -43,21 +46,6 @@ struct SettingsFile {
     }
     guard let home = environment["HOME"], !home.isEmpty else { return nil }
     return home + "/.config/muster/config.toml"
-  }
-
-  private static func content(
-    of descriptor: Int32, _ path: String
-  ) throws(MusterError) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var block = [UInt8](repeating: 0, count: 4096)
-    while true {
-      let count = Glibc.read(descriptor, &block, block.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw unreadable(path, String(cString: strerror(errno))) }
-      guard count > 0 else { return bytes }
-      bytes += block.prefix(count)
-      guard bytes.count <= limit else { throw unreadable(path, "it is too long") }
-    }
   }
 
   private static func unreadable(_ path: String, _ reason: String) -> MusterError {

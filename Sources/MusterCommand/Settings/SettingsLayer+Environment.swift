@@ -23,12 +23,9 @@ extension SettingsLayer {
           "there is no variable \(Words.shown(variable))", hint: "did you mean \(meant)?",
           kind: .usage)
       }
-      guard let value = setting.field.value(ofVariable: text) else {
-        throw MusterError(
-          "\(variable)=\(Words.shown(text)) is not \(setting.field.kind)",
-          hint: "write \(variable)=\(setting.field.example.plain)", kind: .usage)
-      }
-      try store(setting.mayBePath ? value.withHome(environment) : value, of: setting, under: key)
+      try store(
+        setting.field.value(ofVariable: text), of: setting, under: key,
+        phrase: "\(variable)=\(Words.shown(text))", environment)
     }
     try checkExclusion()
   }

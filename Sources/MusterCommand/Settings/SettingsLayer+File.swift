@@ -9,13 +9,10 @@ extension SettingsLayer {
   ) throws(MusterError) {
     self.init(.file(path))
     for (key, node) in try Self.table(text, source) {
-      guard let setting = Setting.named[key] else { throw Self.unknown(key, node, source) }
-      guard let value = setting.field.value(of: node) else {
-        throw MusterError(
-          "\(source.prefix)\(key) is not \(setting.field.kind)",
-          hint: "write \(key) = \(setting.field.example.shown)", kind: .usage)
-      }
-      try store(setting.mayBePath ? value.withHome(environment) : value, of: setting, under: key)
+      guard let setting = Setting.named[key] else { throw Self.unknown(key, source) }
+      try store(
+        setting.field.value(of: node), of: setting, under: key, phrase: "\(source.prefix)\(key)",
+        environment)
     }
     try checkExclusion()
   }
@@ -29,27 +26,30 @@ extension SettingsLayer {
       throw MusterError(
         "\(source.prefix)there is a zero byte in it", hint: "delete it", kind: .usage)
     }
+    let hint = "write one setting a line, such as name = \"Ada\""
+    do {
+      try SettingsText.check(text)
+    } catch {
+      throw MusterError(
+        "\(source.prefix)line \(error.line): there is \(error.part)", hint: hint, kind: .usage)
+    }
     do {
       return try TOMLTable(string: text).map { ($0, $1) }.sorted { $0.0 < $1.0 }
     } catch let error as TOMLParseError {
       throw MusterError(
         "\(source.prefix)line \(error.source.begin.line): \(Words.shown(error.description))",
-        hint: "write one setting a line, such as name = \"Ada\"", kind: .usage)
+        hint: hint, kind: .usage)
     } catch {
       throw MusterError("\(source.prefix)\(error)", hint: "it is no TOML", kind: .usage)
     }
   }
 
-  private static func unknown(
-    _ key: String, _ node: any TOMLValueConvertible, _ source: Source
-  ) -> MusterError {
+  private static func unknown(_ key: String, _ source: Source) -> MusterError {
     let meant = Suggestion.nearest(to: key, among: Setting.named.keys)
-    let hint =
-      node.type == .table
-      ? "settings stand in no table" : "muster config lists the settings"
     return MusterError(
       "\(source.prefix)there is no setting \(Words.shown(key))",
-      hint: meant.map { "did you mean \($0)?" } ?? hint, kind: .usage)
+      hint: meant.map { "did you mean \($0)?" } ?? "muster config lists the settings",
+      kind: .usage)
   }
 }
 

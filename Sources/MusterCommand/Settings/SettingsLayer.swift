@@ -25,14 +25,14 @@ package struct SettingsLayer {
     try checkExclusion()
   }
 
-  /// The settings of which at most one may be given.
-  static let exclusive = [
-    ["call", "watch"], ["view", "no-view"], ["invite", "passphrase", "key-file"],
-  ]
+  /// The settings that give a channel's secret; an invite contains it.
+  static let secrets = ["passphrase", "key-file"]
+  /// The settings of which at most one is in force.
+  static let exclusive = [["call", "watch"], ["view", "no-view"], secrets]
 
   /// Throws if the layer has two settings that exclude each other.
   func checkExclusion() throws(MusterError) {
-    for group in Self.exclusive {
+    for group in Self.exclusive + [["invite"] + Self.secrets] {
       let given = group.filter { values[$0]?.isGiven ?? false }
       guard given.count > 1 else { continue }
       throw MusterError(
@@ -41,10 +41,17 @@ package struct SettingsLayer {
     }
   }
 
-  /// Stores the value of a key, which is a setting's name or its opposite.
+  /// Stores the value of a key, which is a setting's name or its opposite; nil is a value of
+  /// another type than the setting's, which `phrase` begins the message about.
   mutating func store(
-    _ value: SettingValue, of setting: Setting, under key: String
+    _ value: SettingValue?, of setting: Setting, under key: String, phrase: String,
+    _ environment: [String: String]
   ) throws(MusterError) {
+    guard let value = setting.mayBePath ? value?.withHome(environment) : value else {
+      throw MusterError(
+        "\(phrase) is not \(setting.field.kind)",
+        hint: "write \(source.assignment(of: key, setting.field.example))", kind: .usage)
+    }
     guard values[setting.name] == nil else {
       throw MusterError(
         "\(source.prefix)\(source.name(setting.name)) and "
@@ -72,12 +79,12 @@ extension SettingsLayer.Source {
     }
   }
 
-  /// A setting with its value as the source writes it, for the beginning of a message.
-  func phrase(_ key: String, _ value: SettingValue) -> String {
+  /// A key with a value as the source writes it.
+  func assignment(of key: String, _ value: SettingValue) -> String {
     switch self {
-    case .commandLine: "--\(key) \(value.plain.isEmpty ? "''" : Words.shown(value.plain))"
-    case .environment: "\(Setting.variable(of: key))=\(Words.shown(value.plain))"
-    case .file: "\(prefix)\(key) = \(value.shown)"
+    case .commandLine: "\(name(key)) \(value.plain.isEmpty ? "''" : Words.shown(value.plain))"
+    case .environment: "\(name(key))=\(Words.shown(value.plain))"
+    case .file: "\(key) = \(value.shown)"
     }
   }
 }

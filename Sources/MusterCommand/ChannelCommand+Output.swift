@@ -68,8 +68,8 @@ enum ChannelTable {
 
   /// The names of those who came by an invite, with their ids.
   static func people(of invite: Invite, _ members: [Member]) -> [String] {
-    invite.confirmed.map { label($0, members) }
-      + invite.provisional.map { "\(label($0, members)), not confirmed yet" }
+    invite.confirmed.map { label($0, members) }.sorted()
+      + invite.provisional.map { "\(label($0, members)), not confirmed yet" }.sorted()
   }
 
   /// A member's name and id; the id alone for a member without a known name.
@@ -89,7 +89,8 @@ enum ChannelTable {
     let title =
       Style.padded("member", to: 18) + Style.padded("name", to: 20) + Style.padded("role", to: 11)
       + Style.padded("verified", to: 10) + Style.padded("last seen", to: 18) + "role until"
-    return [Style.bold(title)] + members.map(line)
+    let sorted = members.sorted { ($0.name ?? "", $0.member) < ($1.name ?? "", $1.member) }
+    return [Style.bold(title)] + sorted.map(line)
   }
 
   private static func line(_ member: Member) -> String {

@@ -34,30 +34,36 @@ final class DemoBoard: Sendable {
       guard hasShownPage else { continue }
       if drawsInPlace {
         if lines > 0 { print("\u{1B}[\(lines)A\u{1B}[J", terminator: "") }
+        // A line that wraps would take two rows, and only one of them would be drawn over.
+        let width = RawTerminal.size.columns
         let board = board()
-        print(board.joined(separator: "\n"))
+        for line in board { print(line.style(String(Style.prefix(line.text, columns: width)))) }
         lines = board.count
       } else if round % 6 == 5 {
-        print(board().joined(separator: "\n"), "\n")
+        print(board().map { $0.style($0.text) }.joined(separator: "\n"), "\n")
       }
       fflush(nil)
     }
   }
 
-  private func board() -> [String] {
-    var rows = [
-      Style.bold(
-        Style.padded("receiver", to: 10) + Style.padded("sender", to: 10)
-          + Style.padded("video", to: 14) + Style.padded("kbit/s", to: 8)
-          + Style.padded("frames", to: 8) + Style.padded("freezes", to: 9)
-          + Style.padded("delay p50/p95", to: 16) + Style.padded("round trip", to: 12)
-          + "path back, kbit/s")
-    ]
+  private typealias Line = (text: String, style: (String) -> String)
+
+  /// The table, in the 80 columns of an ordinary terminal.
+  private func board() -> [Line] {
+    let title =
+      Style.padded("receiver", to: 10) + Style.padded("sender", to: 8)
+      + Style.padded("video", to: 13) + Style.padded("kbit/s", to: 8)
+      + Style.padded("frames", to: 8) + Style.padded("freezes", to: 9)
+      + Style.padded("delay p50/p95", to: 15) + "roundtrip"
+    var rows: [Line] = [(title, Style.bold)]
     for node in nodes {
       let report = node.report
-      for peer in report.peers { rows.append(row(node, report, peer)) }
+      let peers = report.peers.sorted {
+        (report.names[$0.member] ?? "") < (report.names[$1.member] ?? "")
+      }
+      for peer in peers { rows.append((row(node, report, peer), { $0 })) }
       let usage = "\(Int(report.cpu * 100)) % of a core, \(Int(report.memory)) MB"
-      rows.append(Style.dim(Style.padded(node.part.name, to: 10) + usage))
+      rows.append((Style.padded(node.part.name, to: 10) + usage, Style.dim))
     }
     return rows
   }
@@ -68,14 +74,13 @@ final class DemoBoard: Sendable {
     func whole(_ value: Double?) -> String { Figures.text(value, 0) }
     let latency = peer.latencyMs.map { "\(whole($0.p50)) / \(whole($0.p95)) ms" } ?? "-"
     return Style.padded(node.part.name, to: 10)
-      + Style.padded(report.names[peer.member] ?? "?", to: 10)
-      + Style.padded(peer.received?.layer ?? "-", to: 14)
+      + Style.padded(report.names[peer.member] ?? "?", to: 8)
+      + Style.padded(peer.received?.layer ?? "-", to: 13)
       + Style.padded(whole(peer.received?.kbps), to: 8)
       + Style.padded(peer.received.map { String($0.frames) } ?? "-", to: 8)
       + Style.padded(peer.received.map { String($0.freezes) } ?? "-", to: 9)
-      + Style.padded(latency, to: 16)
-      + Style.padded(peer.rttMs.map { "\(Figures.text($0, 2)) ms" } ?? "-", to: 12)
-      + whole(peer.estimateKbps)
+      + Style.padded(latency, to: 15)
+      + (peer.rttMs.map { "\(Figures.text($0, 2)) ms" } ?? "-")
   }
 
   /// Prints a summary of the call; returns true if every node received video of all other nodes.

@@ -46,7 +46,8 @@ enum Style {
     return String(fitting.reversed())
   }
 
-  private static func prefix<Text: StringProtocol>(
+  /// The longest beginning of a text that fits into `width` columns.
+  static func prefix<Text: StringProtocol>(
     _ text: Text, columns width: Int
   ) -> Text.SubSequence {
     var used = 0

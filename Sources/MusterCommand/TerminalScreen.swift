@@ -104,14 +104,25 @@ struct TerminalScreen {
         Style.dim("  [Enter] sends   [Esc] leaves it"),
       ]
     }
-    let isInCall = active?.isInCall ?? false
-    let channel = channels.count > 1 ? "   [Tab] next channel" : ""
-    let share = active?.own.stream(.screen) == nil ? "" : "   [s] share"
-    return [
-      Style.dim(
-        "  [c] \(isInCall ? "leave" : "start or join") the call   [t] write   [m] microphone   "
-          + "[v] camera\(share)\(channel)   [q] quit")
-    ]
+    let call =
+      active?.isInCall ?? false
+      ? "leave the call" : active?.call == nil ? "start a call" : "join the call"
+    var keys = ["[c] \(call)", "[t] write", "[m] microphone", "[v] camera"]
+    if active?.own.stream(.screen) != nil { keys.append("[s] share") }
+    if channels.count > 1 { keys.append("[Tab] next channel") }
+    keys.append("[q] quit")
+    return Self.rows(of: keys, width: width).map { Style.dim("  \($0)") }
+  }
+
+  /// The keys side by side, in as many rows as they take.
+  private static func rows(of keys: [String], width: Int) -> [String] {
+    keys.reduce(into: [String]()) { rows, key in
+      if let row = rows.last, Style.columns(row) + 3 + Style.columns(key) <= width {
+        rows[rows.endIndex - 1] = "\(row)   \(key)"
+      } else {
+        rows.append(key)
+      }
+    }
   }
 
   private func roster(of channel: MusterNode.ChannelView, isActive: Bool) -> [String] {
@@ -126,7 +137,7 @@ struct TerminalScreen {
     }
     var lines = ["", title, ""]
     lines.append(line(for: channel.own, in: channel, quality: "you"))
-    for member in channel.members {
+    for member in channel.members.sorted(by: { ($0.name, $0.id) < ($1.name, $1.id) }) {
       let peer = statistics?.peers.first {
         $0.member == member.id && $0.channel == channel.name
       }

@@ -88,9 +88,10 @@ bench: build ## Measure cost and speed against the bare libraries; fails beyond 
 docs: build ## Write the library's reference to .build-docs
 	.ci/docs $(BUILD)/release .build-docs
 
-pictures: build ## Take the documents' pictures from the real program anew
+pictures: build deb ## Take the documents' pictures, and what terminals show, from the program
 	@.ci/setup test
 	python3 -B Tests/PageTests/pictures.py $(MUSTER) docs/pictures
+	Tests/GuideTests/run --muster $(MUSTER) --take
 
 $(STATIC): $(SOURCES)
 	@.ci/setup $(PACKAGES)

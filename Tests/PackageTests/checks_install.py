@@ -24,6 +24,7 @@ def installing_twice_is_installing_once_and_removing_leaves_nothing(t):
     _install(t, target)
     first = _files(target)
     for wanted in ("bin/muster", "share/man/man1/muster-join.1", "share/doc/muster/EVENTS.md",
+                   "share/doc/muster/guide/first-call.md",
                    "share/applications/muster.desktop", "libexec/muster/open",
                    "share/bash-completion/completions/muster",
                    "lib/systemd/system/muster@.service"):
@@ -43,6 +44,8 @@ def no_placeholder_is_left_and_paths_are_of_the_prefix(t):
     target = os.path.join(t.folder, "target")
     _install(t, target)
     for path in sorted(_files(target) - {"opt/m/bin/muster"}):
+        if path.endswith(".jpg"):
+            continue
         text = _read(target, path)
         t.expect(not re.search(r"@[A-Z]+@", text), f"{path} has a placeholder")
         t.expect(target not in text, f"{path} names the staging directory")

@@ -32,6 +32,13 @@ class Root:
             os.rename(unfinished, cached)
         subprocess.run(["cp", "-a", cached, folder], check=True)
 
+    def copy(self, folder):
+        """Another one that is as this one is now."""
+        made = Root.__new__(Root)
+        made.path = folder
+        subprocess.run(["cp", "-a", self.path, folder], check=True)
+        return made
+
     def run(self, *command, network=True, check=True, limit=600):
         """Runs a command in it, with processes of its own and, without `network`, with a loopback
         interface alone."""
@@ -50,9 +57,9 @@ class Root:
                                f" {done.stdout[-800:]} {done.stderr[-800:]}")
         return done
 
-    def boot(self):
-        """Starts its systemd, with a loopback interface alone."""
-        return Machine(self)
+    def boot(self, namespace=None):
+        """Starts its systemd in a network namespace, or with a loopback interface alone."""
+        return Machine(self, namespace)
 
     def files(self):
         """Every path, but for what any use of apt or dpkg changes."""
@@ -69,9 +76,11 @@ class Machine:
 
     _PATIENCE = 120
 
-    def __init__(self, root):
+    def __init__(self, root, namespace):
+        network = ("--private-network" if namespace is None
+                   else f"--network-namespace-path=/run/netns/{namespace}")
         self._process = subprocess.Popen(
-            ["systemd-nspawn", "--directory", root.path, "--boot", "--private-network",
+            ["systemd-nspawn", "--directory", root.path, "--boot", network,
              "--register=no", "--keep-unit", "--quiet"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True)
@@ -86,19 +95,24 @@ class Machine:
         state = self._run("systemctl", "is-system-running").stdout.strip()
         return state in ("running", "degraded")
 
-    def run(self, *command, check=True):
-        done = self._run(*command)
+    @property
+    def entry(self):
+        """What a command line begins with that runs in it."""
+        return ["nsenter", "--target", str(self._init()), "--all"]
+
+    def run(self, *command, check=True, text=None):
+        """Runs a command in it, with a text as its input."""
+        done = self._run(*command, text=text)
         if check and done.returncode:
             raise RuntimeError(f"{' '.join(command)}: {done.stdout[-800:]} {done.stderr[-800:]}")
         return done.stdout
 
-    def _run(self, *command):
-        init = self._init()
-        if init is None:
+    def _run(self, *command, text=None):
+        if self._init() is None:
             return subprocess.CompletedProcess(command, 1, "", "")
         return subprocess.run(
-            ["nsenter", "--target", str(init), "--all", *command], capture_output=True, text=True,
-            check=False, timeout=self._PATIENCE, stdin=subprocess.DEVNULL)
+            [*self.entry, *command], capture_output=True, text=True, check=False,
+            timeout=self._PATIENCE, input=text or "")
 
     def _init(self):
         """The process that is the first of the namespaces, by its id outside; None before."""

@@ -213,7 +213,9 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, text=key)
 
     def screenshot(self, path):
-        data = self.call("Page.captureScreenshot", format="png")["data"]
+        """As a PNG or, where the path ends so, as a JPEG."""
+        how = {"format": "jpeg", "quality": 88} if path.endswith(".jpg") else {"format": "png"}
+        data = self.call("Page.captureScreenshot", **how)["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))
 

@@ -50,6 +50,18 @@ def camera(folder, name):
     return path
 
 
+def cameras(folder):
+    """Sources of a user's video and audio, by the user's name: None for no audio."""
+    made = {}
+
+    def of(user):
+        name = user.capitalize() if user.capitalize() in PEOPLE else "Matt"
+        if name not in made:
+            made[name] = camera(folder, name)
+        return made[name], SPEECH if user != "hall" else None
+    return of
+
+
 class Person:
     """A node in the call."""
 

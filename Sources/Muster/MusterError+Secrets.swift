@@ -1,5 +1,11 @@
 import MusterBase
 
+/// The permission bits of a file.
+package enum FilePermissions {
+  /// Whether users other than the owner may read it.
+  package static func othersRead(_ mode: UInt32) -> Bool { mode & 0o044 != 0 }
+}
+
 /// Warnings about secrets that do not keep others out.
 extension MusterError {
   /// The least length of a passphrase, and the least number of different characters in it, that is
@@ -31,7 +37,7 @@ extension MusterError {
   /// Creates the warning about a key file that others can read, by its permission bits; nil if only
   /// its owner can read it.
   public init?(keyFile path: String, mode: UInt32) {
-    guard mode & 0o044 != 0 else { return nil }
+    guard FilePermissions.othersRead(mode) else { return nil }
     let shown = DisplayText.sanitized(path, limit: 256)
     self.init(
       "others on this machine may read the key file \(shown)",

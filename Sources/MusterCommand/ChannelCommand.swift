@@ -36,7 +36,7 @@ struct DataOptions: ParsableArguments {
   @OptionGroup var file: SettingsFileOptions
 
   /// The data directory: the option's, else that of the settings.
-  func directory() throws(MusterError) -> String? { try Settings(data: data, file).options.data }
+  func directory() throws(MusterError) -> String? { try Settings(data: data, file).dataDirectory() }
 
   func perform(
     _ request: Administration.Request

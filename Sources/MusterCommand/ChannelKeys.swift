@@ -9,16 +9,29 @@ package enum ChannelKeys {
   package static func resolve(
     _ settings: Settings, _ notices: inout [MusterError]
   ) throws(MusterError) -> [Configuration.Channel] {
-    let (names, invites) = (settings.options.channels, settings.options.invite)
-    guard invites.count <= 1 else {
-      throw MusterError(
-        "--invite is given \(invites.count) times", hint: "join the others with join-channel",
-        kind: .usage)
+    let names = settings.options.channels
+    if let invite = settings.options.invite.first {
+      return [try channel(of: invite, named: names)]
     }
-    if let invite = invites.first { return [try channel(of: invite, named: names)] }
     guard !names.isEmpty else {
       throw MusterError(
         "no channel is given", hint: "name one, or use --invite; see muster join --help",
+        kind: .usage)
+    }
+    var channels: [Configuration.Channel] = []
+    for name in names {
+      let source = try source(of: name, settings, &notices)
+      channels.append(Configuration.Channel(name: name, source: source))
+    }
+    return channels
+  }
+
+  /// Throws if a node could not be in channels of these names, or with so many invites. Reads and
+  /// derives nothing.
+  static func check(_ names: [String], invites: [String]) throws(MusterError) {
+    guard invites.count <= 1 else {
+      throw MusterError(
+        "--invite is given \(invites.count) times", hint: "join the others with join-channel",
         kind: .usage)
     }
     guard names.count <= Limits.channels else {
@@ -26,16 +39,12 @@ package enum ChannelKeys {
         "\(names.count) channels are too many", hint: "\(Limits.channels) are the most",
         kind: .usage)
     }
-    var channels: [Configuration.Channel] = []
-    for name in names {
+    for (index, name) in names.enumerated() {
       try check(name)
-      guard !channels.contains(where: { $0.name == name }) else {
+      guard !names[..<index].contains(name) else {
         throw MusterError("channel \(name) is given twice", hint: "name it once", kind: .usage)
       }
-      let source = try source(of: name, settings, &notices)
-      channels.append(Configuration.Channel(name: name, source: source))
     }
-    return channels
   }
 
   static func check(_ name: String) throws(MusterError) {
@@ -50,15 +59,20 @@ package enum ChannelKeys {
   private static func source(
     of name: String, _ settings: Settings, _ notices: inout [MusterError]
   ) throws(MusterError) -> Configuration.Channel.Source {
-    if let keyFile = settings.options.keyFile { return .open(try read(keyFile, &notices)) }
-    guard let passphrase = settings.options.passphrase else { return .named }
-    if let weakness = MusterError(weakPassphrase: passphrase, channel: name) {
-      notices.append(weakness)
+    let key: ChannelKey
+    if let keyFile = settings.options.keyFile {
+      key = try read(keyFile, &notices)
+    } else if let passphrase = settings.options.passphrase {
+      if let weakness = MusterError(weakPassphrase: passphrase, channel: name) {
+        notices.append(weakness)
+      }
+      key = try self.key(of: name, passphrase)
+    } else {
+      return .named
     }
-    let key = try key(of: name, passphrase)
-    // A created channel stored under this name takes precedence over a passphrase that was exported
-    // or stands in a file: such a passphrase is meant for every channel that needs one.
-    return settings.hasStandingPassphrase ? .openOrCreated(key) : .open(key)
+    // A created channel stored under this name takes precedence over a secret that was exported or
+    // stands in a file: such a secret is meant for every channel that needs one.
+    return settings.hasStandingSecret ? .openOrCreated(key) : .open(key)
   }
 
   private static func key(

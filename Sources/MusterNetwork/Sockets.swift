@@ -81,12 +81,14 @@ package final class Sockets {
 
   /// Parses the value of `--listen`. Names are not resolved, because the value is an address of
   /// this machine.
-  package static func listenAddress(_ text: String) throws(MusterError) -> Address {
-    let endpoint = try PeerResolver.Endpoint(text, option: "--listen")
+  package static func listenAddress(
+    _ text: String, option: String = "--listen"
+  ) throws(MusterError) -> Address {
+    let endpoint = try PeerResolver.Endpoint(text, option: option)
     guard let address = Address(endpoint.text) else {
       throw MusterError(
         "\"\(text)\" is not an address of this machine",
-        hint: "--listen takes an IP address and a port, such as 0.0.0.0:4711", kind: .usage)
+        hint: "\(option) takes an IP address and a port, such as 0.0.0.0:4711", kind: .usage)
     }
     return address
   }

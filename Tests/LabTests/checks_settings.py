@@ -24,6 +24,8 @@ def a_wrong_settings_file_starts_no_node(t):
         ("video-bitrate = 5\n", "30 to 20000"), ("view = true\n", "view = 8080"),
         ("call = true\nwatch = true\n", "exclude each other"), ("no-lan = maybe\n", "line 3"),
         ('passphrase = "x"\nkey-file = "y"\n', "exclude each other"), ("[=]\n", "line 3"),
+        ('data = ""\n', "is empty"), ('peer = ["192.0.2.7"]\n', "HOST:PORT"),
+        ('listen = "host:1"\n', "0.0.0.0:4711"), (f'channels = ["{t.channel}", ""]\n', "bytes"),
     ]
     home = os.path.join(t.folder, "home")
     path = os.path.join(home, ".config", "muster", "config.toml")
@@ -31,11 +33,12 @@ def a_wrong_settings_file_starts_no_node(t):
     ways = (([], {}), (["--config", path], {"HOME": t.folder}),
             ([], {"HOME": t.folder, "MUSTER_CONFIG": path}))
     for index, (text, hint) in enumerate(wrong):
-        _write(path, good + text)
+        _write(path, text if text.startswith("channels") else good + text)
         options, more = ways[index % len(ways)]
         # Commands that use the data directory only check values that would change what they do.
         others = ("channel list", "doctor --node", "identity export backup")
-        for command in ("join", "config", *(() if "bitrate" in text else others)):
+        is_of_joining = text.startswith(("video-bitrate", "peer", "listen", "channels"))
+        for command in ("join", "config", *(() if is_of_joining else others)):
             ended = subprocess.run(
                 [t.muster, *command.split(), *options], capture_output=True, text=True,
                 check=False, timeout=30, stdin=subprocess.DEVNULL, cwd=t.folder,

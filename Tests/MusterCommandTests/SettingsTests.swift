@@ -174,6 +174,10 @@ struct SettingsTests {
     ("muted = \"x\"", "muted = \"x\" is nothing to mute", "both"),
     ("name = \"\"", "name = \"\" is empty", "name"),
     ("record = \"\"", "record = \"\" is empty", "leave it away"),
+    ("peer = [\"a:1\", \"a\"]", "\"a\" is not an address", "peer takes HOST:PORT"),
+    ("rendezvous = [\"a:\"]", "\"a:\" is not an address", "rendezvous takes HOST:PORT"),
+    ("listen = \"a:1\"", "\"a:1\" is not an address of this machine", "listen takes an IP"),
+    ("passphrase = trustno1", "line 1: that is no setting", "one setting a line"),
   ])
   func aWrongFileIsOneClearError(toml: String, message: String, hint: String) throws {
     let error = try #require(try Self.problem(["lab"], toml: toml))
@@ -224,6 +228,32 @@ struct SettingsTests {
       }
     }
     #expect(read > 0 && refused > 0, "read \(read), refused \(refused)")
+  }
+
+  /// Its suggestion is not searched for with a table of millions of rows.
+  @Test func aKeyOfAMillionLettersIsRefused() throws {
+    let key = String(repeating: "a", count: 1_000_000)
+    let error = try #require(try Self.problem(["lab"], toml: "\(key) = 1"))
+    #expect(error.message.contains("there is no setting aaa") && error.hint.contains("config"))
+  }
+
+  /// A secret that stands somewhere is for channels that have no key of their own.
+  @Test(arguments: [false, true]) func aStandingSecretLeavesCreatedChannelsTheirKey(isFile: Bool)
+    throws
+  {
+    let key = try TemporaryFile(String(repeating: "5a", count: 32))
+    let secret = isFile ? "key-file = \"\(key.path)\"" : "passphrase = \"pebble anvil lantern\""
+    let options = isFile ? ["--key-file", key.path] : ["--passphrase", "pebble anvil lantern"]
+    for (arguments, toml, isStanding) in [([], secret, true), (options, secret, false)] {
+      var notices: [MusterError] = []
+      let settings = try Self.settings(["lab"] + arguments, toml: toml)
+      let source = try ChannelKeys.resolve(settings, &notices).first?.source
+      switch source {
+      case .openOrCreated: #expect(isStanding)
+      case .open: #expect(!isStanding)
+      default: Issue.record("\(String(describing: source))")
+      }
+    }
   }
 
   // MARK: The report

@@ -80,7 +80,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
   /// Shows the internal state of the running node, obtained through its control socket.
   private func showNode() async throws(MusterError) {
-    let directory = try Settings(data: data, file).options.data
+    let directory = try Settings(data: data, file).dataDirectory()
     let reply = try await Administration.perform(.init(.diagnose), data: directory)
     guard let report = reply.node else {
       throw MusterError("no answer came of it", hint: "update muster and the running node")

@@ -1,6 +1,7 @@
 import Logging
 import Muster
 import MusterBase
+import MusterNetwork
 import MusterWire
 
 extension Settings {
@@ -28,7 +29,7 @@ extension Settings {
     result.interfaces = options.interface
     result.measuresLatency = options.latency ?? true
     result.recordDirectory = options.record
-    result.dataDirectory = options.data
+    result.dataDirectory = try dataDirectory()
     result.videoBitrate = try bitrate()
     if let text = options.maxVideo {
       let limit = try VideoLimit(checking: text, as: phrase("max-video"))
@@ -36,8 +37,16 @@ extension Settings {
     }
     result.maxStreams = try maxStreams()
     (result.audioMuted, result.videoMuted) = try muting()
-    try checkSources()
+    for setting in Setting.all { try checkText(setting.name) }
+    try checkAddresses()
+    try ChannelKeys.check(options.channels, invites: options.invite)
     return result
+  }
+
+  /// The data directory; nil for the default one.
+  func dataDirectory() throws(MusterError) -> String? {
+    try checkText("data")
+    return options.data
   }
 
   /// The port of the call page; 0 for a free one.
@@ -99,10 +108,37 @@ extension Settings {
     throw problem("max-streams", "is out of range", hint: "give 0 for no video, or more")
   }
 
-  /// Throws if the value of a setting that names a source, a sink, a file or an address is empty.
-  private func checkSources() throws(MusterError) {
-    for setting in Setting.all where given[setting.name]?.value == .text("") {
-      throw problem(setting.name, "is empty", hint: "leave it away, or see muster join --help")
+  /// Throws if the setting is an empty text: none of them means anything by it.
+  private func checkText(_ name: String) throws(MusterError) {
+    guard given[name]?.value != .text("") else {
+      throw problem(name, "is empty", hint: "leave it away, or see muster join --help")
+    }
+  }
+
+  /// Throws if an address has another form than the node takes. Nothing is resolved.
+  private func checkAddresses() throws(MusterError) {
+    let lists = [
+      ("peer", options.peer), ("rendezvous", options.rendezvous), ("dht", options.dht),
+    ]
+    for (name, addresses) in lists {
+      try check(name) { option throws(MusterError) in
+        for address in addresses { _ = try PeerResolver.Endpoint(address, option: option) }
+      }
+    }
+    guard let listen = options.listen else { return }
+    try check("listen") { option throws(MusterError) in
+      _ = try Sockets.listenAddress(listen, option: option)
+    }
+  }
+
+  /// Checks a setting by what parses it, which gets the setting's name as its source has it; the
+  /// error names the source.
+  private func check(
+    _ name: String, _ parse: (_ option: String) throws(MusterError) -> Void
+  ) throws(MusterError) {
+    guard let given = given[name] else { return }
+    do { try parse(given.source.name(given.key)) } catch {
+      throw MusterError("\(given.source.prefix)\(error.message)", hint: error.hint, kind: .usage)
     }
   }
 

@@ -59,9 +59,11 @@ package struct Settings {
     return given.source.prefix + given.source.assignment(of: name, given.value)
   }
 
-  /// Whether the passphrase was not given for this start of the command: it comes from a variable
-  /// or the settings file.
-  var hasStandingPassphrase: Bool { given["passphrase"].map { $0.source != .commandLine } ?? false }
+  /// Whether the secret of the channels was not given for this start of the command: it comes from
+  /// a variable or the settings file.
+  var hasStandingSecret: Bool {
+    SettingsLayer.secrets.contains { given[$0].map { $0.source != .commandLine } ?? false }
+  }
 
   // MARK: Merging
 

@@ -29,7 +29,7 @@ struct SettingsFile {
     var status = stat()
     let isOpenToOthers =
       fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-      && status.st_mode & 0o077 != 0
+      && FilePermissions.othersRead(status.st_mode) && !isCredential(path, environment)
     guard let bytes = TextFile.bytes(of: descriptor, limit: limit) else {
       throw unreadable(path, String(cString: strerror(errno)))
     }
@@ -38,6 +38,12 @@ struct SettingsFile {
       throw unreadable(path, "it is not UTF-8")
     }
     return SettingsFile(path: path, text: text, isOpenToOthers: isOpenToOthers)
+  }
+
+  /// Whether systemd has handed the file over. It is readable by the service alone, and where an
+  /// access list says so, the permission bits show another thing.
+  private static func isCredential(_ path: String, _ environment: [String: String]) -> Bool {
+    environment["CREDENTIALS_DIRECTORY"].map { path.hasPrefix($0 + "/") } ?? false
   }
 
   private static func standardPath(_ environment: [String: String]) -> String? {

@@ -36,11 +36,12 @@ extension SettingsLayer {
     do {
       return try TOMLTable(string: text).map { ($0, $1) }.sorted { $0.0 < $1.0 }
     } catch let error as TOMLParseError {
+      // The parser's own words repeat what is written there, which may be a passphrase.
       throw MusterError(
-        "\(source.prefix)line \(error.source.begin.line): \(Words.shown(error.description))",
-        hint: hint, kind: .usage)
+        "\(source.prefix)line \(error.source.begin.line): that is no setting in TOML", hint: hint,
+        kind: .usage)
     } catch {
-      throw MusterError("\(source.prefix)\(error)", hint: "it is no TOML", kind: .usage)
+      throw MusterError("\(source.prefix)it is no TOML", hint: hint, kind: .usage)
     }
   }
 

@@ -6,7 +6,9 @@ enum Suggestion {
     to word: String, among words: some Sequence<String>, after prefix: String = ""
   ) -> String? {
     let limit = max(1, (word.count - prefix.count) / 4)
-    let near = words.sorted().map { (distance: edits(word, $0), word: $0) }
+    // Words of very different length are not near, and the table of `edits` grows with both.
+    let near = words.filter { abs($0.count - word.count) <= limit }.sorted()
+      .map { (distance: edits(word, $0), word: $0) }
     return near.filter { $0.distance <= limit }.min { $0.distance < $1.distance }?.word
   }
 

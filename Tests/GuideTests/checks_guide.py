@@ -31,7 +31,7 @@ def _at_home(t, names):
     return {name: host.namespace for name, host in place.items()}
 
 
-def _with_radios(t, names):
+def _in_a_row(t, names):
     """Machines without addresses but those of the link, of which each hears only its neighbours."""
     lan = t.lan(len(names), faulty=True)
     for host in lan.hosts:
@@ -58,7 +58,7 @@ def beyond_one_network(t):
 
 @check(needs=_NEEDS)
 def in_the_field(t):
-    _follow(t, "field", _with_radios)
+    _follow(t, "field", _in_a_row)
 
 
 @check(needs=_NEEDS)
@@ -82,12 +82,11 @@ def _follow(t, name, connect):
     with open(path, encoding="utf-8") as file:
         page = Page(f"{name}.md", file.read())
     reader = _Reader(t, page, connect)
-    t.later(reader.close)
     for step in page.steps:
         reader.do(step)
     reader.leave()
     counts = {kind: sum(step.kind == kind for step in page.steps)
-              for kind in ("type", "press", "see", "write", "picture", "skip")}
+              for kind in ("type", "press", "see", "write", "carry", "picture", "skip")}
     t.figures.append(", ".join(f"{count} to {kind}" for kind, count in counts.items() if count))
     t.figures += [f"not followed, line {step.line}: {step.reason}"
                   for step in page.steps if step.kind == "skip"]
@@ -110,12 +109,15 @@ class _Reader:
         os.makedirs(self._folder)
         self._socket = os.path.join(t.folder, "terminals")
         self._computers = {}
-        self._addresses = {}
+        # The terminals in which a command stays.
         self._busy = []
         names = list(dict.fromkeys(
             machine.split(":")[0] for step in page.steps for machine in step.machines))
         roots = self._online(names)
-        for machine, namespace in connect(t, names).items():
+        namespaces = connect(t, names)
+        # After the networks, so that it is before them that the machines end.
+        t.later(self.close)
+        for machine, namespace in namespaces.items():
             self._computers[machine] = Computer(machine, roots[machine], namespace, self._socket)
 
     def _online(self, names):
@@ -138,7 +140,7 @@ class _Reader:
             return
         for machine in step.machines:
             terminal = self._terminal(machine)
-            self._t.require(terminal not in self._busy, f"{where}: {machine} is still busy")
+            self._end(terminal, where)
             terminal.clear()
             whole = commands(step.lines)
             for number, lines in enumerate(whole, start=1):
@@ -169,9 +171,6 @@ class _Reader:
         terminal = self._terminal(step.machines[0])
         for text, key in step.keys:
             terminal.type(text) if text else terminal.press(key)
-        # What a key ends is given the time to end; nothing but that is waited for.
-        if terminal in self._busy and terminal.wait_for_prompt(3) is not None:
-            self._busy.remove(terminal)
 
     def _see(self, step, where):
         terminal = self._terminal(step.machines[0])
@@ -221,12 +220,19 @@ class _Reader:
         name, _, number = machine.partition(":")
         return self._computers[name].terminal(int(number or 1))
 
-    def leave(self):
-        """Ends what stays, as one leaves: with Ctrl-C."""
-        for terminal in reversed(self._busy):
-            terminal.press("C-c")
+    def _end(self, terminal, where):
+        """Waits for the end of what stayed in a terminal, if anything did."""
+        if terminal in self._busy:
             code = terminal.wait_for_prompt(LIMIT)
-            self._t.expect(code in (0, 130), f"{self._page.name}: it ends with {code}")
+            self._t.require(code in (0, 130), f"{where}: what was there before ends with {code}")
+            self._busy.remove(terminal)
+
+    def leave(self):
+        """Ends what still stays, as one leaves: with Ctrl-C."""
+        for terminal in self._busy[::-1]:
+            if terminal.is_busy:
+                terminal.press("C-c")
+            self._end(terminal, f"{self._page.name}, at its end")
 
     def close(self):
         for computer in self._computers.values():

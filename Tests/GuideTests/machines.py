@@ -12,18 +12,19 @@ _TOOLS = ["sudo", "iproute2", "iputils-ping", "less", "xdg-utils"]
 # The reader's devices, in place of a camera, a microphone and a loudspeaker. The shell notes the
 # exit code of each command.
 _PROFILE = """
-export MUSTER_VIDEO=/srv/camera{ending} MUSTER_AUDIO={audio} MUSTER_SPEAKER=none
+export MUSTER_VIDEO=/srv/camera{ending} MUSTER_AUDIO=/srv/speech.wav MUSTER_SPEAKER=none
 export LESS=-FRX PAGER=less
-
 PROMPT_COMMAND='echo $? >>"$CODES"; PS1="$ "'
 """
 
 
 class Workshop:
-    """Makes machines; `folder` holds them, and `package` is the Debian package."""
+    """Makes machines with the Debian package. `camera` returns what a user's camera sees, and
+    everybody says what is in the file `speech`."""
 
-    def __init__(self, folder, package, cameras):
-        self._folder, self._package, self._cameras = folder, package, cameras
+    def __init__(self, folder, package, camera, speech):
+        self._folder, self._package = folder, package
+        self._camera, self._speech = camera, speech
         os.makedirs(folder, exist_ok=True)
         self._bare = self._installed = None
 
@@ -57,15 +58,13 @@ class Workshop:
             file.write(user + "\n")
         with open(os.path.join(root.path, "etc/hosts"), "a", encoding="ascii") as file:
             file.write(f"127.0.1.1 {user}\n")
-        camera, speech = self._cameras(user)
+        camera = self._camera(user)
         ending = os.path.splitext(camera)[1]
         shutil.copy(camera, os.path.join(root.path, "srv/camera" + ending))
-        if speech:
-            shutil.copy(speech, os.path.join(root.path, "srv/speech.wav"))
+        shutil.copy(self._speech, os.path.join(root.path, "srv/speech.wav"))
         profile = os.path.join(root.path, "etc/profile.d/reader.sh")
         with open(profile, "w", encoding="ascii") as file:
-            file.write(_PROFILE.format(
-                ending=ending, audio="/srv/speech.wav" if speech else "none"))
+            file.write(_PROFILE.format(ending=ending))
         shutil.copy(self._package, os.path.join(root.path, "home", user))
         root.run("chown", "-R", f"{user}:{user}", os.path.join("/home", user))
 
@@ -110,5 +109,5 @@ class Computer:
 
 
 def stop_terminals(socket):
-    """Ends the server of the terminals, if one was started."""
+    """Ends the server of the terminals, if there is one."""
     subprocess.run(["tmux", "-S", socket, "kill-server"], check=False, capture_output=True)

@@ -24,7 +24,7 @@ from debian_root import reason_against_roots  # noqa: E402
 from machines import Workshop  # noqa: E402
 from nat import reason_against_nat  # noqa: E402
 from netns import reason_against_namespaces  # noqa: E402
-from pictures import cameras  # noqa: E402
+from pictures import SPEECH, cameras  # noqa: E402
 
 
 def main():
@@ -45,7 +45,7 @@ def prepare(muster, folder, options):
     lacking["root"] = reason_against_roots() or reason_against_namespaces()
     lacking["nft"] = reason_against_nat()
     workshop = package and Workshop(
-        os.path.join(folder, "workshop"), os.path.abspath(package), cameras(folder))
+        os.path.join(folder, "workshop"), os.path.abspath(package), cameras(folder), SPEECH)
 
     def context(place):
         made = Context(muster, place, None)

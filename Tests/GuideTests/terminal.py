@@ -20,7 +20,6 @@ class Terminal:
         self.wait_for_prompt(60)
 
     def type(self, text):
-        """Types a text, and what follows it from now on is what `screen` shows."""
         self._call("send-keys", "-t", self._name, "-l", text)
 
     def press(self, key):
@@ -57,7 +56,8 @@ class Terminal:
         return codes[-1]
 
     @property
-    def is_idle(self):
+    def is_busy(self):
+        """Whether the last command has not ended."""
         return len(self.codes()) <= self._told
 
     def close(self):

@@ -51,14 +51,15 @@ def camera(folder, name):
 
 
 def cameras(folder):
-    """Sources of a user's video and audio, by the user's name: None for no audio."""
+    """The paths of sources for `--video`, by the user's name, each made when it is asked for."""
     made = {}
 
     def of(user):
         name = user.capitalize() if user.capitalize() in PEOPLE else "Matt"
         if name not in made:
             made[name] = camera(folder, name)
-        return made[name], SPEECH if user != "hall" else None
+        return made[name]
+
     return of
 
 

@@ -86,10 +86,10 @@ def _follow(t, name, connect):
         reader.do(step)
     reader.leave()
     counts = {kind: sum(step.kind == kind for step in page.steps)
-              for kind in ("type", "press", "see", "write", "carry", "picture", "skip")}
+              for kind in ("type", "press", "see", "write", "carry", "picture", "skip", "elsewhere")}
     t.figures.append(", ".join(f"{count} to {kind}" for kind, count in counts.items() if count))
-    t.figures += [f"not followed, line {step.line}: {step.reason}"
-                  for step in page.steps if step.kind == "skip"]
+    t.figures += [f"not here, line {step.line}: {step.reason}"
+                  for step in page.steps if step.kind in ("skip", "elsewhere")]
     if t.takes and not t.wrong:
         with open(path, "w", encoding="utf-8") as file:
             file.write(page.text)
@@ -214,7 +214,7 @@ class _Reader:
     def _skip(self, step, where):
         """Nothing is done here."""
 
-    _example = _skip
+    _elsewhere = _example = _skip
 
     def _terminal(self, machine):
         name, _, number = machine.partition(":")

@@ -9,6 +9,7 @@ from page import Capture, Page, Wrong
 from terminal import commands
 
 _TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
+_DEVICES = os.path.join(_TOP, "Tests", "DeviceTests")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _SHOWN = ["  camp  call ongoing since 15:22, 2 participants", "", "  ● Ada     leads it    you",
           "  ● Grace   in call     31 kbit/s, 0 ms", "", "  Grace is here"]
@@ -26,6 +27,9 @@ def every_step_of_the_guide_says_how_it_is_followed(t):
                 t.expect(commands(step.lines), f"{page.name}:{step.line}: no command")
             if step.kind == "see":
                 t.expect(any(step.lines), f"{page.name}:{step.line}: nothing is seen")
+            if step.kind == "elsewhere":
+                t.expect(os.path.exists(os.path.join(_DEVICES, step.reason, "guest")),
+                         f"{page.name}:{step.line}: there is no such virtual machine")
         seen = {machine for step in page.steps if step.kind == "see" for machine in step.machines}
         typed = {machine for step in page.steps if step.kind == "type" for machine in step.machines}
         t.expect(seen <= typed, f"{page.name}: nothing is typed on {sorted(seen - typed)}")

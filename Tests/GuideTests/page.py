@@ -11,6 +11,8 @@ Comments, which readers do not see, say what is done with the block or the pictu
     file PATH on ada                 the block is written into this file
     picture of ada's page            the picture after it is taken of the call page
     picture of ada's page, #people   the same, after a click on the element
+    followed in a virtual machine: KIND
+                                     the block is left out here; `Tests/DeviceTests` follows it
     not followed: REASON             the block is left out
     example                          the block is nothing that is done
 
@@ -36,6 +38,7 @@ _DIRECTIVES = [
     ("picture", re.compile(r"picture of (?P<machines>\w+)'s page(?:, (?P<element>.+))?$")),
     ("press", re.compile(r"press (?P<keys>.+) on (?P<machines>[\w:]+)$")),
     ("carry", re.compile(r"carry (?P<path>\S+) from (?P<source>\w+) to (?P<machines>\w+)$")),
+    ("elsewhere", re.compile(r"followed in a virtual machine: (?P<reason>.+)$")),
     ("skip", re.compile(r"not followed: (?P<reason>.+)$")),
     ("example", re.compile(r"example$")),
 ]

@@ -8,34 +8,10 @@ import subprocess
 import sys
 import wave
 
-out = sys.argv[1]
-counts = {"pass": 0, "FAIL": 0}
+from verdicts import Verdicts
 
-
-def say(claim, holds, figures=""):
-    word = "pass" if holds else "FAIL"
-    counts[word] += 1
-    print(f"{word}  {claim}{': ' if figures else ''}{figures}")
-
-
-def text(name):
-    path = os.path.join(out, name)
-    return open(path, errors="replace").read() if os.path.exists(path) else ""
-
-
-def events(name, after=0):
-    """What a node reported, or what it reported after its first lines."""
-    found = []
-    for line in text(name + ".json").splitlines()[after:]:
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            pass  # an incomplete last line of a node that was killed
-    return found
-
-
-def of(name, kind, after=0):
-    return [event for event in events(name, after) if event["event"] == kind]
+found = Verdicts(sys.argv[1])
+out, say, text, of = found.out, found.say, found.text, found.of
 
 
 def share_of_tone(path, frequency):
@@ -138,11 +114,4 @@ say(
     last - gone >= 3 and any(rate > 5 for rate in sound_after),
     f"{last - gone:.1f} s more, {max(sound_after, default=0):.0f} kbit/s of sound",
 )
-
-if counts["FAIL"]:
-    for name in ("listener", "recorder", "player", "singer"):
-        print(f"-- {name}: {text(name + '.err')[:500]}")
-        print("\n".join(row[:200] for row in text(name + ".json").splitlines()[:6]))
-    print(text("guest.log")[-800:])
-print(f"{counts['pass']} passed, {counts['FAIL']} failed, 0 skipped")
-sys.exit(1 if counts["FAIL"] else 0)
+found.end()

@@ -50,6 +50,9 @@ public struct Configuration: Sendable {
   public var channels: [Channel] = []
   /// Whether to start or join the call of every channel immediately after the start.
   public var call = false
+  /// Whether to join every call that another member starts, in every channel and as long as the
+  /// node runs.
+  public var answersCalls = false
   /// The video source: `camera[:PATH]`, `test[:WxH@FPS]` or a file; nil for none.
   public var video: String?
   /// The source of the second video stream, the share: `test[:WxH@FPS]` or a file; nil for none.

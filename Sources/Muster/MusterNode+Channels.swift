@@ -65,6 +65,7 @@ extension MusterNode {
       trust[channel] = nil
       ownRecords[channel] = nil
       autoJoinChannels.removeAll { $0 == channel }
+      declinedCalls[channel] = nil
     }
   }
 

@@ -90,12 +90,14 @@ extension MusterNode {
   }
 
   private func leaveCall(in channel: ChannelID) throws(MusterError) {
-    let isAutoJoin = autoJoinChannels.contains(channel)
-    autoJoinChannels.removeAll { $0 == channel }
-    guard node.isInCall(channel) else {
-      if isAutoJoin { return }
+    let call = node.call(in: channel)
+    let isAboutToJoin =
+      autoJoinChannels.contains(channel) || configuration.answersCalls && call != nil
+    guard node.isInCall(channel) || isAboutToJoin else {
       throw MusterError("this node is not in the call", hint: "join it with join-call")
     }
+    autoJoinChannels.removeAll { $0 == channel }
+    declinedCalls[channel] = call?.info.id
     perform(node.leaveCall(in: channel, at: now))
   }
 

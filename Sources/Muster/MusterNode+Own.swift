@@ -63,14 +63,16 @@ extension MusterNode {
     node.genesis(of: channel)?.genesis.settings ?? ChannelSettings()
   }
 
-  /// Auto-joins calls that other members have started.
+  /// Auto-joins calls that other members have started: the next one of the channels with auto-join,
+  /// and with auto-answer every one that this node has not left.
   func autoJoinCalls() {
-    for channel in autoJoinChannels {
+    for channel in configuration.answersCalls ? node.channelIDs : autoJoinChannels {
       guard !node.isInCall(channel) else {
         autoJoinChannels.removeAll { $0 == channel }
         continue
       }
-      guard node.call(in: channel) != nil, let outputs = try? node.startCall(in: channel, at: now)
+      guard let call = node.call(in: channel), call.info.id != declinedCalls[channel],
+        let outputs = try? node.startCall(in: channel, at: now)
       else { continue }
       perform(outputs)
     }

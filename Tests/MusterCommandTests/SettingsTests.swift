@@ -101,6 +101,12 @@ struct SettingsTests {
       // What excludes a setting of a weaker source takes its place.
       (["--watch"], [:], "call = true", ["watch = true"]),
       ([], ["MUSTER_WATCH": "1"], "call = true", ["watch = true"]),
+      (
+        ["--watch"], ["MUSTER_CALL": "1"], "auto-answer = true\nfor = 3",
+        ["for = 3.0", "watch = true"]
+      ),
+      (["--call"], [:], "auto-answer = true", ["auto-answer = true", "call = true"]),
+      (["--auto-answer"], [:], "watch = true", ["auto-answer = true"]),
       ([], ["MUSTER_CALL": "no"], "call = true", ["call = false"]),
       (["--view", "80"], ["MUSTER_NO_VIEW": "1"], "", ["view = 80"]),
       (["--no-view"], [:], "view = 8080", ["no-view = true"]),
@@ -162,6 +168,7 @@ struct SettingsTests {
     ("peer = [1]", "peer is not a list of texts", "["),
     ("lan = true\nno-lan = false", "lan and no-lan are one setting", "one"),
     ("call = true\nwatch = true", "call and watch exclude each other", "one"),
+    ("auto-answer = true\nwatch = true", "auto-answer and watch exclude each other", "one"),
     ("invite = \"i\"\nkey-file = \"k\"", "invite and key-file exclude each other", "one"),
     ("name = \"a\"\nname = \"b\"", "line 2", "one setting a line"),
     ("name = Ada", "line 1", "one setting a line"),

@@ -53,6 +53,42 @@ struct NodeTests {
     await first.stop()
   }
 
+  /// Auto-answer joins each call that the other node starts, and none again that it has left.
+  @Test(.timeLimit(.minutes(1)))
+  func anAnsweringNodeJoinsEveryCallThatOthersStart() async throws {
+    var entropy = Entropy.system
+    let key = try #require(ChannelKey(secret: entropy.bytes(32)))
+    var settings = configuration("starter", key: key)
+    (settings.call, settings.video, settings.audio) = (false, nil, nil)
+    let starter = try await MusterNode.start(settings)
+    (settings.name, settings.answersCalls) = ("hall", true)
+    let hall = try await MusterNode.start(settings)
+    await #expect(throws: MusterError.self) { try await hall.perform(.leaveCall()) }
+
+    var steps: [String] = []
+    var isKnown = false
+    events: for await event in starter.events() {
+      switch event.event {
+      case .memberJoined(_, let member) where member.id == hall.id && !isKnown:
+        isKnown = true
+        try await starter.perform(.startCall())
+      case .callJoined(_, _, let member) where member == hall.id:
+        steps.append("joined")
+        if steps.count < 4 { try await hall.perform(.leaveCall()) } else { break events }
+      case .callLeft(_, _, let member, _) where member == hall.id:
+        steps.append("left")
+        try await starter.perform(.leaveCall())
+      case .callEnded:
+        steps.append("ended")
+        try await starter.perform(.startCall())
+      default: continue
+      }
+    }
+    #expect(steps == ["joined", "left", "ended", "joined"])
+    await starter.stop()
+    await hall.stop()
+  }
+
   /// As `muster ping` and `muster doctor --node` ask: over the control socket.
   @Test(.timeLimit(.minutes(1)))
   func aPingIsAnsweredAndTheReportHasTheLink() async throws {

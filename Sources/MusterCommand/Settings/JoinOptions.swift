@@ -33,6 +33,11 @@ package struct JoinOptions: ParsableArguments {
   @Flag(help: "Start the call, or join it, at once.")
   var call = false
 
+  @Flag(
+    name: .customLong("auto-answer"),
+    help: "Join every call that others start, as long as the node runs.")
+  var autoAnswer = false
+
   @Flag(help: "Stay out of the call.")
   var watch = false
 

@@ -17,6 +17,7 @@ extension Settings {
     var result = Configuration()
     result.name = try displayName()
     result.call = options.call
+    result.answersCalls = options.autoAnswer
     result.peers = options.peer
     result.rendezvous = options.rendezvous
     result.offersRendezvous = options.offerRendezvous ?? false

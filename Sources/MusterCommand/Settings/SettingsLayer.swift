@@ -28,7 +28,9 @@ package struct SettingsLayer {
   /// The settings that give a channel's secret; an invite contains it.
   static let secrets = ["passphrase", "key-file"]
   /// The settings of which at most one is in force.
-  static let exclusive = [["call", "watch"], ["view", "no-view"], secrets]
+  static let exclusive = [
+    ["call", "watch"], ["auto-answer", "watch"], ["view", "no-view"], secrets,
+  ]
 
   /// Throws if the layer has two settings that exclude each other.
   func checkExclusion() throws(MusterError) {

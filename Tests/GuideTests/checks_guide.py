@@ -31,14 +31,19 @@ def _at_home(t, names):
     return {name: host.namespace for name, host in place.items()}
 
 
-def _in_a_row(t, names):
-    """Machines without addresses but those of the link, of which each hears only its neighbours."""
-    lan = t.lan(len(names), faulty=True)
-    for host in lan.hosts:
+def _in_the_field(t, names):
+    """Machines on networks without a router. Dora's is a switch, with nobody else; of the others each
+    hears only its neighbours, by addresses of the link."""
+    row = t.lan(len(names) - 1, faulty=True)
+    for host in row.hosts:
         ip(namespace=host.namespace, lines=["addr flush dev eth0", "link set eth0 down",
                                             "link set eth0 up"])
-    lan.chain()
-    return {name: host.namespace for name, host in zip(names, lan.hosts)}
+    row.chain()
+    switch = t.lan(1)
+    ip(namespace=switch.hosts[0].namespace, lines=["addr flush dev eth0", "link set eth0 down"])
+    hosts = [*row.hosts, *switch.hosts]
+    others = [name for name in names if name != "dora"]
+    return {name: host.namespace for name, host in zip([*others, "dora"], hosts)}
 
 
 @check(needs=(*_NEEDS, "chromium", "ffmpeg"))
@@ -58,7 +63,7 @@ def beyond_one_network(t):
 
 @check(needs=_NEEDS)
 def in_the_field(t):
-    _follow(t, "field", _in_a_row)
+    _follow(t, "field", _in_the_field)
 
 
 @check(needs=_NEEDS)
@@ -122,13 +127,17 @@ class _Reader:
 
     def _online(self, names):
         """The machines' roots, in which all has been done that needs the Internet."""
-        steps = [step for step in self._page.steps if step.how == "online"]
+        steps = [step for step in self._page.steps if step.how == "online" or step.package]
         installs = any("muster_" in line for step in steps for line in step.lines)
         roots = {name: self._t.workshop.root(self._folder, name, not installs) for name in names}
         for step in steps:
             for machine in step.machines:
-                roots[machine].run("su", "--login", machine, "--command",
-                                   "set -e\n" + "\n".join(step.lines))
+                if step.package:
+                    roots[machine].run("apt-get", "install", "--yes", "--no-install-recommends",
+                                       step.package)
+                else:
+                    roots[machine].run("su", "--login", machine, "--command",
+                                       "set -e\n" + "\n".join(step.lines))
         return roots
 
     def do(self, step):

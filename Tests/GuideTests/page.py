@@ -7,6 +7,7 @@ Comments, which readers do not see, say what is done with the block or the pictu
     on ada, fails                    its last command ends with another code than 0
     on ada, stays                    its last command does not end by itself
     on ada, online                   it needs the Internet, and comes before all that does not
+    on dora, with PACKAGE            its machine has this Debian package as well, from the beginning
     seen on ada                      the block is what its terminal shows; see `Capture`
     file PATH on ada                 the block is written into this file
     picture of ada's page            the picture after it is taken of the call page
@@ -32,7 +33,8 @@ _FENCE = re.compile(r"```(\w*)$")
 # Its description may take several lines.
 _PICTURE = re.compile(r".*\]\((\S+)\)$")
 _DIRECTIVES = [
-    ("type", re.compile(r"on (?P<machines>[\w: ]+?)(?:, (?P<how>fails|stays|online))?$")),
+    ("type", re.compile(r"on (?P<machines>[\w: ]+?)(?:, (?P<how>fails|stays|online)"
+                       r"|, with (?P<package>[\w-]+))?$")),
     ("see", re.compile(r"seen on (?P<machines>[\w:]+)$")),
     ("write", re.compile(r"file (?P<path>\S+) on (?P<machines>[\w:]+)$")),
     ("picture", re.compile(r"picture of (?P<machines>\w+)'s page(?:, (?P<element>.+))?$")),
@@ -59,6 +61,7 @@ class Step:
     lines: list = dataclasses.field(default_factory=list)
     machines: list = dataclasses.field(default_factory=list)
     how: str = None
+    package: str = None
     path: str = None
     source: str = None
     element: str = None

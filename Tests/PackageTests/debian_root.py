@@ -81,7 +81,8 @@ class Machine:
                    else f"--network-namespace-path=/run/netns/{namespace}")
         self._process = subprocess.Popen(
             ["systemd-nspawn", "--directory", root.path, "--boot", network,
-             "--register=no", "--keep-unit", "--quiet"],
+             "--capability=CAP_NET_ADMIN", "--register=no", "--keep-unit", "--quiet"],
+            env={**os.environ, "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"},
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True)
         end = time.monotonic() + self._PATIENCE

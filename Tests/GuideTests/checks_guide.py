@@ -32,7 +32,7 @@ def _at_home(t, names):
 
 
 def _in_the_field(t, names):
-    """Machines on networks without a router. Dora's is a switch, with nobody else; of the others each
+    """Machines on networks without a router. Dora's is a switch with nobody else. Of the others each
     hears only its neighbours, by addresses of the link."""
     row = t.lan(len(names) - 1, faulty=True)
     for host in row.hosts:

@@ -51,7 +51,7 @@ public struct Configuration: Sendable {
   /// Whether to start or join the call of every channel immediately after the start.
   public var call = false
   /// Whether to join every call that another member starts, in every channel and as long as the
-  /// node runs.
+  /// node runs; a call that the node has left is not joined again.
   public var answersCalls = false
   /// The video source: `camera[:PATH]`, `test[:WxH@FPS]` or a file; nil for none.
   public var video: String?

@@ -58,7 +58,7 @@ package struct Setting: Sendable {
     Setting("invite", .list(\.invite), isSecret: true, mayBePath: true, or: "none"),
     Setting("call", .flag(\.call), or: "false"),
     Setting("auto-answer", .flag(\.autoAnswer), or: "false"),
-    Setting("watch", .flag(\.watch), or: "true unless call is"),
+    Setting("watch", .flag(\.watch), or: "true unless call or auto-answer"),
     Setting("video", .text(\.video), mayBePath: true, or: "a camera if there is one"),
     Setting("share", .text(\.share), mayBePath: true, or: "none"),
     Setting("muted", .text(\.muted), or: "nothing"),

@@ -167,9 +167,9 @@ class Context:
             self.tables.append(f"| {' | '.join(row)} |".replace("|  |", "| |"))
 
     def expect(self, holds, what):
-        """Records a failure and continues."""
+        """Records a failure and continues; `what` is a text, or the event that is wrong."""
         if not holds:
-            self.wrong.append(what)
+            self.wrong.append(str(what))
 
     def require(self, holds, what):
         """Records a failure and ends the check."""

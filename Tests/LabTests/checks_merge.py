@@ -17,9 +17,7 @@ STAYS = 3
 def a_newcomer_that_hears_late_of_a_call_joins_it(t):
     lan = t.lan(3, faulty=True)
     lan.split([0, 1], [2])
-    old = [t.node(name, host=host) for name, host in zip(("anna", "berta"), lan.hosts)]
-    t.meet(*old)
-    t.pause(LASTING)
+    old = _lasting_call(t, lan.hosts)
     newcomer = t.node("cilla", host=lan.hosts[2])
     _newcomers_move_over(t, old, [newcomer], lan.join)
 
@@ -33,10 +31,7 @@ def a_newcomer_that_meets_the_others_late_through_a_rendezvous_joins_their_call(
     ways = [(homes[2], other) for other in (public, homes[0], homes[1])]
     for way in ways:
         internet.cut(*way)
-    old = [t.node(name, *through(public), host=home.hosts[0])
-           for name, home in zip(("anna", "berta"), homes)]
-    t.meet(*old)
-    t.pause(LASTING)
+    old = _lasting_call(t, [home.hosts[0] for home in homes], *through(public))
     newcomer = t.node("cilla", *through(public), host=homes[2].hosts[0])
     _newcomers_move_over(t, old, [newcomer], lambda: [internet.mend(*way) for way in ways])
 
@@ -45,9 +40,7 @@ def a_newcomer_that_meets_the_others_late_through_a_rendezvous_joins_their_call(
 def two_newcomers_that_met_each_other_first_join_the_call_of_the_others(t):
     lan = t.lan(4, faulty=True)
     lan.split([0, 1], [2, 3])
-    old = [t.node(name, host=host) for name, host in zip(("anna", "berta"), lan.hosts)]
-    t.meet(*old)
-    t.pause(LASTING)
+    old = _lasting_call(t, lan.hosts)
     new = [t.node(name, host=host) for name, host in zip(("cilla", "dora"), lan.hosts[2:])]
     t.meet(*new)
     _newcomers_move_over(t, old, new, lan.join)
@@ -80,6 +73,18 @@ def ten_nodes_that_start_together_make_one_call(t):
     t.pause(STAYS)
     _share_a_call(t, nodes)
     t.figure("calls that ended", sum(len(node.all("call.ended")) for node in nodes), at_most=0)
+
+
+def _lasting_call(t, hosts, *more):
+    """Two nodes that have been in one call for a while. The second never starts one of its own,
+    however late it hears of the first."""
+    anna = t.node("anna", *more, host=hosts[0])
+    berta = t.node("berta", *more, host=hosts[1], call=False)
+    berta.wait("call.started", STARTS_WITHIN)
+    berta.send("join-call")
+    t.meet(anna, berta)
+    t.pause(LASTING)
+    return [anna, berta]
 
 
 def _newcomers_move_over(t, old, new, mend):

@@ -76,6 +76,25 @@ struct ChannelStateModerationTests {
     #expect(faults(world) == [] && world.agree)
   }
 
+  /// What the remover sends may arrive later than the presence with which the member leaves.
+  @Test func aRemovedMemberSendsItsRemovalBeforeItsLeave() throws {
+    var world = call()
+    let (presenter, removed) = (world.ids[1], world.ids[2])
+    world.hold()
+    world.act(1) { $0.moderate(removed, .remove, at: $1) }
+    let removal = try #require(world.nodes[1].written.last)
+    #expect(removal.entry.body.kind == .moderation)
+    var state = world.nodes[2].state
+    let outputs = state.receive(.entry(removal.bytes), from: presenter, at: world.now)
+    for other in [world.ids[0], world.ids[3]] {
+      let kinds = try outputs.compactMap { output -> EntryBody.Kind? in
+        guard case .send(.entry(let bytes), other) = output else { return nil }
+        return try SignedEntry.verified(bytes, in: world.channel).entry.body.kind
+      }
+      #expect(kinds == [.moderation, .presence])
+    }
+  }
+
   /// One that insists on being in the call is in it for itself alone.
   @Test func aNodeThatIgnoresItsRemovalIsInTheCallForNobody() {
     var world = call()

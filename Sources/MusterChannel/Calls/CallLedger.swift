@@ -25,11 +25,16 @@ public struct CallEntries: Sendable {
 
   /// The member that has removed `member` from a call; nil if it may be in the call.
   public func remover(of member: NodeID, from call: CallID) -> NodeID? {
+    removal(of: member, from: call)?.entry.author
+  }
+
+  /// The moderation that has removed `member` from a call; nil if it may be in the call.
+  public func removal(of member: NodeID, from call: CallID) -> SignedEntry? {
     moderations.first { entry in
       guard case .moderation(let moderation) = entry.entry.body else { return false }
       return moderation.call == call && moderation.member == member
         && moderation.actions.contains(.remove)
-    }?.entry.author
+    }
   }
 }
 

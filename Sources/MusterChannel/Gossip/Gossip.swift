@@ -127,6 +127,14 @@ public struct Gossip: Sendable {
     return out
   }
 
+  /// Queues another member's entry for all neighbours but its author, also for those to which the
+  /// author pushes it: it arrives before the entry of this node that results from it.
+  mutating func passOn(_ entry: SignedEntry) {
+    for position in 0..<neighbours.count where neighbours.keys[position] != entry.entry.author {
+      neighbours[at: position].outbox.add(entry)
+    }
+  }
+
   /// Handles a usable link to `peer`: sends the active call's `claim`, this node's joining and
   /// presence, in this order, then compares the documents.
   public mutating func linkUp(

@@ -218,10 +218,12 @@ extension ChannelState {
   // MARK: Call
 
   private mutating func recomputeCall(at now: Instant, _ out: inout [Output]) {
-    if let mine = ownPresence.call,
-      isOver(mine.id) || !isSelfAllowed(.joinCall) || remover(of: identity.id, from: mine.id) != nil
-    {
-      ownPresence.call = nil
+    if let mine = ownPresence.call {
+      let removal = callEntries.removal(of: identity.id, from: mine.id)
+      // The others learn first why this node leaves: its own presence may overtake the moderation
+      // on its way from the author.
+      if let removal { gossip.passOn(removal) }
+      if removal != nil || isOver(mine.id) || !isSelfAllowed(.joinCall) { ownPresence.call = nil }
     }
     var active = activeCall
     if let mine = ownPresence.call, active?.info.id != mine.id {

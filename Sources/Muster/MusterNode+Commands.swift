@@ -92,7 +92,7 @@ extension MusterNode {
   private func leaveCall(in channel: ChannelID) throws(MusterError) {
     let call = node.call(in: channel)
     let isAboutToJoin =
-      autoJoinChannels.contains(channel) || configuration.answersCalls && call != nil
+      autoJoinChannels.contains(channel) || call.map { answers($0, in: channel) } ?? false
     guard node.isInCall(channel) || isAboutToJoin else {
       throw MusterError("this node is not in the call", hint: "join it with join-call")
     }

@@ -66,15 +66,21 @@ extension MusterNode {
   /// Auto-joins calls that other members have started: the next one of the channels with auto-join,
   /// and with auto-answer every one that this node has not left.
   func autoJoinCalls() {
-    for channel in configuration.answersCalls ? node.channelIDs : autoJoinChannels {
+    for channel in node.channelIDs {
       guard !node.isInCall(channel) else {
         autoJoinChannels.removeAll { $0 == channel }
         continue
       }
-      guard let call = node.call(in: channel), call.info.id != declinedCalls[channel],
+      guard let call = node.call(in: channel),
+        autoJoinChannels.contains(channel) || answers(call, in: channel),
         let outputs = try? node.startCall(in: channel, at: now)
       else { continue }
       perform(outputs)
     }
+  }
+
+  /// Whether auto-answer joins a call.
+  func answers(_ call: ActiveCall, in channel: ChannelID) -> Bool {
+    configuration.answersCalls && call.info.id != declinedCalls[channel]
   }
 }

@@ -213,7 +213,7 @@ extension Node {
     return min(Self.startTurn + (roundTrips.max() ?? .zero), Self.longestStartTurn)
   }
 
-  private func refusalToEnter(_ entry: Channel) -> CommandRefusal? {
+  private mutating func refusalToEnter(_ entry: Channel) -> CommandRefusal? {
     do {
       try check(entry.state.call == nil ? .startCall : .joinCall, in: entry.state.channel)
     } catch { return error }

@@ -301,7 +301,7 @@ extension Node {
     return (invite, out)
   }
 
-  private func checkOwnership(
+  private mutating func checkOwnership(
     over member: NodeID, in channel: ChannelID
   ) throws(CommandRefusal) {
     guard let entry = channels[channel] else { throw .unknownChannel }
@@ -312,7 +312,7 @@ extension Node {
 
   /// Throws if this node is not in the channel, is not a member, or has a role without the
   /// capability.
-  func check(_ capability: Capability, in channel: ChannelID) throws(CommandRefusal) {
+  mutating func check(_ capability: Capability, in channel: ChannelID) throws(CommandRefusal) {
     guard let state = channels[channel]?.state else { throw .unknownChannel }
     guard !state.isSelfAllowed(capability) else { return }
     if let refusal = state.refusal(of: identity.id) { throw .notMember(refusal) }

@@ -15,14 +15,14 @@ package struct ConsistentChannels: Sendable {
 extension Node {
   /// Descriptions of the violated invariants of the node; empty if there are none. For tests, since
   /// the check walks over every table and derives the state of every channel again.
-  package func checkInvariants() -> [String] {
+  package mutating func checkInvariants() -> [String] {
     var consistent = ConsistentChannels()
     return checkInvariants(&consistent)
   }
 
   /// Performs the same check for the simulator after every step: derives again only the states of
   /// channels that have changed since they were found consistent.
-  package func checkInvariants(_ consistent: inout ConsistentChannels) -> [String] {
+  package mutating func checkInvariants(_ consistent: inout ConsistentChannels) -> [String] {
     var found = links.checkInvariants()
     found += keyring.checkInvariants()
     found += associations.checkInvariants { links.route(of: $0) != nil }
@@ -54,7 +54,7 @@ extension Node {
   }
 
   /// Descriptions of the parts that are due before the node's own deadline.
-  private func deadlineFaults() -> [String] {
+  private mutating func deadlineFaults() -> [String] {
     var found: [String] = []
     let own = deadline
     func check(_ name: @autoclosure () -> String, _ part: Instant?) {
@@ -80,7 +80,7 @@ extension Node {
 
   /// The fault of a link whose relay is gone while no search is scheduled in the call's channel;
   /// nil if there is none.
-  private func relayFault(of link: LinkID) -> String? {
+  private mutating func relayFault(of link: LinkID) -> String? {
     guard case .relayed(_, let relay, let channel)? = path(of: link)?.route,
       channels[channel]?.state.isInCall ?? false
     else { return nil }

@@ -259,7 +259,7 @@ extension Node {
   }
 
   /// Whether a peer may take part in a channel: it has a role, or the channel is open.
-  func isMember(_ peer: NodeID, in channel: ChannelID) -> Bool {
+  mutating func isMember(_ peer: NodeID, in channel: ChannelID) -> Bool {
     guard let entry = channels[channel], entry.genesis != nil,
       let refusal = entry.state.refusal(of: peer)
     else { return true }

@@ -35,7 +35,9 @@ extension Node {
     return state.member(link.peer) == nil && state.announcedBootID(of: link.peer) == nil
   }
 
-  private func mayConnect(_ session: SessionLinkID, bootID: UInt64, at now: Instant) -> Bool {
+  private mutating func mayConnect(_ session: SessionLinkID, bootID: UInt64, at now: Instant)
+    -> Bool
+  {
     guard peers.count < Limits.links, let link = keyring.link(of: session),
       !isRefused(link, bootID: bootID, at: now), let state = channels[link.channel]?.state
     else { return false }

@@ -57,7 +57,7 @@ extension Node {
     return out
   }
 
-  private func audioConditions(of link: LinkID) -> AudioSender.Conditions {
+  private mutating func audioConditions(of link: LinkID) -> AudioSender.Conditions {
     let capabilities = associations.session(of: link).map { links.capabilities(of: $0) }
     let path = path(of: link).flatMap { congestion.path($0) }
     return AudioSender.Conditions(

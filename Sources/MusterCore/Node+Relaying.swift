@@ -45,7 +45,7 @@ extension Node {
   }
 
   /// The state of the channel's call for the search; nil outside of a call.
-  private func relayView(of channel: ChannelID, at now: Instant) -> RelayView? {
+  private mutating func relayView(of channel: ChannelID, at now: Instant) -> RelayView? {
     guard let state = channels[channel]?.state, let call = state.ownMember.call else { return nil }
     var view = RelayView(
       own: id, channel: channel, neighbours: { state.neighbours(of: $0) })

@@ -20,6 +20,9 @@ import MusterWire
 ///   addresses, rendezvous servers, clock and sources;
 /// - user commands, such as `join`, `say`, `grant` and `leaveCall`, which may be refused;
 /// - `perform(_:)`, for the outputs of each part, and `tick` and `receive` for the node itself.
+///
+/// Queries that only mutating methods make are `mutating` themselves: Swift 6.3 takes seconds to
+/// check what a method that borrows so large a noncopyable value does with its parts (0064).
 public struct Node: ~Copyable, Sendable {
   /// The settings of a node that hold for all of its channels.
   public struct Configuration: Sendable, Equatable {

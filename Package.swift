@@ -51,6 +51,7 @@ let package = Package(
         "MusterChannel", "MusterCongestion", "MusterMedia", "MusterCore", "MusterSimulator",
       ]),
     .executable(name: "muster", targets: ["muster"]),
+    .executable(name: "muster-lab", targets: ["muster-lab"]),
   ],
   traits: [
     .trait(
@@ -61,9 +62,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-    .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
   ],
   targets: [
     system("CSodium", "libsodium", "libsodium-dev"),
@@ -147,15 +146,20 @@ let package = Package(
       dependencies: [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery",
         "MusterChannel", "MusterCore", "MusterCodecs", "MusterDevices", "MusterStore",
-        "MusterNetwork", "Muster", "MusterView", "MusterSimulator", "CQREncode",
+        "MusterNetwork", "Muster", "MusterView", "CQREncode",
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-        .product(name: "TOMLKit", package: "TOMLKit"),
       ], swiftSettings: common),
     .executableTarget(name: "muster", dependencies: ["MusterCommand"], swiftSettings: common),
+    .target(
+      name: "MusterLab",
+      dependencies: [
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery",
+        "MusterChannel", "MusterCore", "MusterCodecs", "MusterDevices", "Muster", "MusterCommand",
+        "MusterSimulator", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ], swiftSettings: common),
+    .executableTarget(name: "muster-lab", dependencies: ["MusterLab"], swiftSettings: common),
 
     .executableTarget(
       name: "muster-lawless", dependencies: ["Muster", "MusterChannel"], path: "Tests/Lawless",
@@ -210,7 +214,13 @@ let package = Package(
     tests(
       "MusterCommandTests",
       [
-        "MusterBase", "MusterSimulator", "Muster", "MusterCommand",
+        "MusterBase", "Muster", "MusterCommand",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    tests(
+      "MusterLabTests",
+      [
+        "MusterBase", "MusterSimulator", "Muster", "MusterLab",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     tests(

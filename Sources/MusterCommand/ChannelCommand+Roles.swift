@@ -112,7 +112,7 @@ struct ChannelRevokeCommand: AsyncParsableCommand {
 }
 
 /// Parsing and formatting of command-line words.
-enum Words {
+package enum Words {
   static func role(_ text: String) throws(MusterError) -> Role {
     guard let role = Role(name: text), role != .none else {
       throw MusterError(
@@ -123,7 +123,7 @@ enum Words {
   }
 
   /// Untrusted text, sanitised for the terminal.
-  static func shown(_ text: String) -> String { DisplayText.sanitized(text, limit: 128) }
+  package static func shown(_ text: String) -> String { DisplayText.sanitized(text, limit: 128) }
 
   /// A word quoted for the shell if necessary.
   static func quoted(_ text: String) -> String {

@@ -1,13 +1,13 @@
 import Glibc
 
 /// A child process: a node, the desktop's browser, or ip(8).
-struct ChildProcess {
-  let id: pid_t
+package struct ChildProcess {
+  package let id: pid_t
 
   /// Starts a program found in `PATH`; nil if the start fails. Standard input is read from `input`,
   /// or empty if `input` is nil; standard output is redirected to `output`, or discarded if
   /// `output` is nil; standard error is inherited, and the environment, too, if it is nil.
-  static func start(
+  package static func start(
     _ program: String, _ arguments: [String],
     environment: [String: String]? = nil, input: Int32? = nil, output: Int32?
   ) -> ChildProcess? {
@@ -38,7 +38,7 @@ struct ChildProcess {
   }
 
   /// Sends SIGTERM and waits for the process to end; sends SIGKILL after `seconds`.
-  func stop(within seconds: Int) {
+  package func stop(within seconds: Int) {
     kill(id, SIGTERM)
     var status: Int32 = 0
     for _ in 0..<seconds * 50 {
@@ -51,7 +51,7 @@ struct ChildProcess {
 
   /// Runs a program found in `PATH` to its end, with this standard input, which fits into a pipe;
   /// returns its exit code, or nil if it cannot be started.
-  static func run(_ program: String, _ arguments: [String], input: String) -> Int32? {
+  package static func run(_ program: String, _ arguments: [String], input: String) -> Int32? {
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0 else { return nil }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -67,7 +67,7 @@ struct ChildProcess {
 
   /// The exit code of an ended process, or 128 plus the number of the signal that ended the
   /// process; nil while the process runs, and after the code has been returned once.
-  func exitCode() -> Int32? {
+  package func exitCode() -> Int32? {
     var status: Int32 = 0
     guard waitpid(id, &status, WNOHANG) == id else { return nil }
     return Self.code(status)

@@ -64,7 +64,7 @@ package struct JoinCommand: AsyncParsableCommand {
       let session = Session(
         node: node, events: events, page: page, seconds: seconds, notices: notices,
         usesTerminal: usesTerminal)
-      try await session.run()
+      await session.run()
     } catch {
       await node.stop()
       throw error

@@ -3,24 +3,24 @@ import Muster
 import Synchronization
 
 /// What a command notes of the events of a node.
-protocol NodeSummary: Sendable {
+package protocol NodeSummary: Sendable {
   /// Whether the node has ended.
   var hasEnded: Bool { get set }
   mutating func note(_ event: EventRecord)
 }
 
 /// A `muster join --json` in a process of its own: a summary of its events, and commands to it.
-final class NodeProcess<Summary: NodeSummary>: Sendable {
+package final class NodeProcess<Summary: NodeSummary>: Sendable {
   private let process: ChildProcess
   private let input: Int32
   private let state: Mutex<Summary>
 
-  var id: pid_t { process.id }
-  var summary: Summary { state.withLock { $0 } }
+  package var id: pid_t { process.id }
+  package var summary: Summary { state.withLock { $0 } }
 
   /// Starts a program found in `PATH`. The settings of the node are the arguments and `variables`,
   /// and none of the user's.
-  init(
+  package init(
     _ program: String, _ arguments: [String], variables: [String: String] = [:], summary: Summary
   ) throws(MusterError) {
     let output = try Self.pipeEnds()
@@ -51,17 +51,17 @@ final class NodeProcess<Summary: NodeSummary>: Sendable {
   deinit { close(input) }
 
   /// Sends a command, which a node that has ended does not receive.
-  func send(_ command: Command) {
+  package func send(_ command: Command) {
     let line = Array((command.json + "\n").utf8)
     _ = line.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }
   }
 
   /// Ends the node; kills it after `seconds`.
-  func stop(within seconds: Int) { process.stop(within: seconds) }
+  package func stop(within seconds: Int) { process.stop(within: seconds) }
 
   /// The exit code of a node that ended without `stop`; nil while the node runs, and after the code
   /// has been returned once.
-  func exitCode() -> Int32? { process.exitCode() }
+  package func exitCode() -> Int32? { process.exitCode() }
 
   private static func environment(_ variables: [String: String]) -> [String: String] {
     ProcessEnvironment.variables.filter { !$0.key.hasPrefix("MUSTER_") }
@@ -76,19 +76,5 @@ final class NodeProcess<Summary: NodeSummary>: Sendable {
     }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     return (ends[0], ends[1])
-  }
-}
-
-/// The signals by which a user ends a command that runs nodes.
-enum Interruption {
-  private static let state = Atomic(false)
-
-  static var isRequested: Bool { state.load(ordering: .relaxed) }
-
-  /// Lets SIGINT and SIGTERM request the end, in place of ending the process.
-  static func catchSignals() {
-    for number in [SIGINT, SIGTERM] {
-      signal(number) { _ in Interruption.state.store(true, ordering: .relaxed) }
-    }
   }
 }

@@ -2,7 +2,6 @@ import ArgumentParser
 import Glibc
 import Muster
 import MusterNetwork
-import UnixSignals
 
 /// The command `muster rendezvous`, which runs a server for discovery between networks.
 struct RendezvousCommand: AsyncParsableCommand {
@@ -73,13 +72,14 @@ struct RendezvousCommand: AsyncParsableCommand {
 
   /// Waits until a signal arrives or the running time is over.
   private func waitForTheEnd() async {
-    let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
-    let seconds = seconds
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { for await _ in signals { break } }
-      if let seconds { group.addTask { try? await Task.sleep(for: .seconds(seconds)) } }
-      await group.next()
-      group.cancelAll()
+    let (running, end) = AsyncStream.makeStream(of: Never.self)
+    Interruption.catchSignals { end.finish() }
+    if let seconds {
+      Task {
+        try? await Task.sleep(for: .seconds(seconds))
+        end.finish()
+      }
     }
+    for await _ in running {}
   }
 }

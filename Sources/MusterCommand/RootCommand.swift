@@ -7,7 +7,40 @@ import MusterDevices
 public enum CommandLineTool {
   /// Runs the command in the process's arguments; exits with code 2 after a usage error and with
   /// code 1 after a failure.
-  public static func main() async { await RootCommand.main() }
+  public static func main() async { await run(RootCommand.self) }
+
+  /// Runs a tool of Muster, whose commands are the subcommands of `root`, as `main` does.
+  package static func run(_ root: (some ParsableCommand).Type) async {
+    _ = ProcessClock.startedAt
+    signal(SIGPIPE, SIG_IGN)  // write(2) then reports a closed pipe as EPIPE
+    let tool = root.configuration.commandName ?? "muster"
+    do {
+      var command = try root.parseAsRoot(normalized(Array(CommandLine.arguments.dropFirst())))
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+    } catch let error as MusterError {
+      fail(error, of: tool)
+    } catch let error as DeviceError {
+      fail(MusterError(error), of: tool)
+    } catch let code as ExitCode {
+      Glibc.exit(code.rawValue)
+    } catch {
+      if root.exitCode(for: error) == .success {
+        print(root.fullMessage(for: error))
+        Glibc.exit(0)
+      }
+      standardError("\(tool): \(root.message(for: error)): see \(tool) --help")
+      Glibc.exit(2)
+    }
+  }
+
+  private static func fail(_ error: MusterError, of tool: String) -> Never {
+    standardError("\(tool): \(error)")
+    Glibc.exit(error.kind == .usage ? 2 : 1)
+  }
 
   /// The arguments in the form in which swift-argument-parser takes them for what they mean:
   /// `--view=8080` in two, because it drops the value of an option with an optional one after an
@@ -48,45 +81,8 @@ struct RootCommand: AsyncParsableCommand {
       JoinCommand.self, ChannelCommand.self, InviteCommand.self, VerifyCommand.self,
       IdentityCommand.self, PingCommand.self, RendezvousCommand.self,
       DevicesCommand.self, DoctorCommand.self, ConfigCommand.self, DemoCommand.self,
-      SimulateCommand.self, BenchCommand.self,
+      MovedCommand.Simulate.self, MovedCommand.Bench.self,
     ])
-
-  static func main() async {
-    _ = ProcessClock.startedAt
-    signal(SIGPIPE, SIG_IGN)  // write(2) then reports a closed pipe as EPIPE
-    do {
-      let arguments = CommandLineTool.normalized(Array(CommandLine.arguments.dropFirst()))
-      var command = try parseAsRoot(arguments)
-      if var command = command as? any AsyncParsableCommand {
-        try await command.run()
-      } else {
-        try command.run()
-      }
-    } catch let error as MusterError {
-      fail(error)
-    } catch let error as DeviceError {
-      fail(MusterError(error))
-    } catch let code as ExitCode {
-      Glibc.exit(code.rawValue)
-    } catch {
-      finish(parsing: error)
-    }
-  }
-
-  /// Ends the process after help or version output, or after a usage error with exit code 2.
-  private static func finish(parsing error: any Error) -> Never {
-    if exitCode(for: error) == .success {
-      print(fullMessage(for: error))
-      Glibc.exit(0)
-    }
-    standardError("muster: \(message(for: error)): see muster --help")
-    Glibc.exit(2)
-  }
-
-  private static func fail(_ error: MusterError) -> Never {
-    standardError("muster: \(error)")
-    Glibc.exit(error.kind == .usage ? 2 : 1)
-  }
 }
 
 /// Writes one line to standard error.

@@ -1,9 +1,6 @@
 import Glibc
-import Logging
 import Muster
 import MusterView
-import ServiceLifecycle
-import UnixSignals
 
 /// A running node with its command-line interface, from start to orderly shutdown.
 struct Session: Sendable {
@@ -17,27 +14,8 @@ struct Session: Sendable {
 
   /// Runs until a signal arrives, the user enters `quit`, or the time given with `--for` has
   /// passed.
-  func run() async throws {
-    let group = ServiceGroup(
-      configuration: .init(
-        services: [
-          .init(
-            service: NodeService(session: self),
-            successTerminationBehavior: .gracefullyShutdownGroup)
-        ],
-        gracefulShutdownSignals: [.sigint, .sigterm],
-        logger: Logger(label: "muster")))
-    try await group.run()
-  }
-}
-
-/// A service for the node, which ends with the stream of the node's events.
-private struct NodeService: Service {
-  let session: Session
-
-  func run() async throws {
-    let node = session.node
-    let page = session.page
+  func run() async {
+    let (node, page) = (node, page)
     let stop: @Sendable () -> Void = {
       Task {
         await page?.stop()
@@ -48,20 +26,17 @@ private struct NodeService: Service {
         _exit(0)
       }
     }
-    if let seconds = session.seconds {
+    Interruption.catchSignals(then: stop)
+    if let seconds {
       Task {
         try? await Task.sleep(for: .seconds(seconds))
         stop()
       }
     }
-    await withGracefulShutdownHandler {
-      if session.usesTerminal {
-        await TerminalView(session: session, stop: stop).run()
-      } else {
-        await JSONLines(session: session, stop: stop).run()
-      }
-    } onGracefulShutdown: {
-      stop()
+    if usesTerminal {
+      await TerminalView(session: self, stop: stop).run()
+    } else {
+      await JSONLines(session: self, stop: stop).run()
     }
   }
 }

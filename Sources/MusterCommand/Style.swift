@@ -1,7 +1,7 @@
 import Glibc
 
 /// ANSI text styles; callers sanitise names and messages first.
-enum Style {
+package enum Style {
   /// Whether standard output is a terminal; files and pipes receive plain text.
   private static let isShown = isatty(STDOUT_FILENO) == 1
 
@@ -17,7 +17,7 @@ enum Style {
 
   static func mark(_ isOn: Bool) -> String { isOn ? green("●") : "○" }
 
-  static func padded(_ text: String, to width: Int) -> String {
+  package static func padded(_ text: String, to width: Int) -> String {
     let shown = columns(text) > width - 1 ? prefix(text, columns: width - 2) + "…" : text
     return shown + String(repeating: " ", count: max(0, width - columns(shown)))
   }

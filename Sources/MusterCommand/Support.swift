@@ -75,16 +75,6 @@ enum TextFile {
     return bytes
   }
 
-  static func write(_ text: String, to path: String) throws {
-    guard let file = fopen(path, "w") else {
-      throw MusterError("cannot write \(path)", hint: String(cString: strerror(errno)))
-    }
-    let isWritten = fputs(text, file) >= 0
-    guard fclose(file) == 0, isWritten else {
-      throw MusterError("cannot write all of \(path)", hint: String(cString: strerror(errno)))
-    }
-  }
-
   /// Writes a secret into a new file that only its owner may read, durably. Throws if there is such
   /// a file already, or if not all of it can be written; no file is left then.
   static func write(secret text: String, toNew path: String) throws(MusterError) {

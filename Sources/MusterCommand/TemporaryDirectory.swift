@@ -3,8 +3,8 @@ import Muster
 
 /// A temporary directory of a command. Only known files are deleted, so that no other file can be
 /// lost.
-struct TemporaryDirectory {
-  let path: String
+package struct TemporaryDirectory {
+  package let path: String
 
   /// The names of the files that a node leaves in its data directory, and of its audio output.
   private static let nodeFiles = [
@@ -13,7 +13,7 @@ struct TemporaryDirectory {
   ]
 
   /// Creates a directory whose name contains that of the command.
-  init(for command: String) throws {
+  package init(for command: String) throws {
     let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     var template = Array("\(base)/muster-\(command)-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else {
@@ -24,13 +24,13 @@ struct TemporaryDirectory {
     path = String(decoding: bytes, as: UTF8.self)
   }
 
-  func file(_ name: String) -> String { "\(path)/\(name)" }
+  package func file(_ name: String) -> String { "\(path)/\(name)" }
 
   /// The data directory of a node, by the node's index.
-  func data(of node: Int) -> String { file(String(node)) }
+  package func data(of node: Int) -> String { file(String(node)) }
 
   /// Removes the directory with these files and the data directories of the first `nodes` nodes.
-  func remove(files: [String] = [], nodes: Int = 0) {
+  package func remove(files: [String] = [], nodes: Int = 0) {
     for name in files { unlink(file(name)) }
     for node in 0..<nodes {
       for name in Self.nodeFiles { unlink("\(data(of: node))/\(name)") }

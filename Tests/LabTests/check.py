@@ -61,6 +61,13 @@ class Context:
         self.passphrase = f"correct-horse-{mark}"
         os.makedirs(folder)
 
+    def built(self, program):
+        """The path of another program that is built beside the command."""
+        path = os.path.join(os.path.dirname(self.muster), program)
+        if not os.access(path, os.X_OK):
+            self.skip(f"no {program} beside the command: make lab builds it")
+        return path
+
     # Nodes and networks
 
     def node(self, name, *more, host=None, channels=None, video="test:320x180@15", audio="tone",

@@ -102,10 +102,13 @@ def a_bad_command_line_is_one_clear_error(t):
                 rest += [option, value]
         wrong = _run(t, ["join", t.channel, *arguments, *rest], code, shown=arguments)
         t.expect(wrong is None, wrong)
-    for arguments in (["join"], ["--bogus"], ["bogus"], ["join", ""]):
+    # The last two are of the lab now, whatever follows them.
+    others = (["join"], ["--bogus"], ["bogus"], ["join", ""], ["simulate", "--seed", "1"],
+              ["bench", "mesh", "--help"])
+    for arguments in others:
         wrong = _run(t, arguments, BAD_USE)
         t.expect(wrong is None, wrong)
-    t.figure("commands", len(commands) + 4)
+    t.figure("commands", len(commands) + len(others))
 
 
 @check()

@@ -70,7 +70,7 @@ def audio_is_complete_where_nothing_else_has_room(t):
 def scenarios_are_alike_in_the_model_and_by_processes(t):
     rows = []
     for name in ("narrow-600", "narrow-250", "three-receivers", "random-loss-10"):
-        scenario = Scenario(t.muster, name)
+        scenario = Scenario(t.built("muster-lab"), name)
         model, measured = scenario.model(), scenario.run(t)
         for (sender, receiver), real in measured.items():
             flow = model[sender, receiver]

@@ -108,7 +108,7 @@ def _received(node, other):
 @check(needs="namespaces")
 def a_mesh_is_measured(t):
     done = subprocess.run(
-        [t.muster, "bench", "mesh", "--nodes", "3", "--for", "3", "--video", "test:320x180@15",
+        [t.built("muster-lab"), "bench", "mesh", "--nodes", "3", "--for", "3", "--video", "test:320x180@15",
          "--large", "320x180", "--small", "160x90", "--json"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
     t.require(done.returncode == 0, f"it exits with {done.returncode}: {done.stderr[-300:]}")

@@ -1,4 +1,4 @@
-"""The named scenarios of `muster bench network`, by real processes over the switch."""
+"""The named scenarios of `muster-lab bench network`, by real processes over the switch."""
 
 import json
 import subprocess
@@ -10,9 +10,9 @@ _SETTLING = 5
 
 
 class Scenario:
-    def __init__(self, muster, name):
+    def __init__(self, lab, name):
         self.name = name
-        self._muster = muster
+        self._lab = lab
         self._plan = self._bench("--list")[0]
         self.seconds = self._plan["seconds"]
         self.participants = self._plan["participants"]
@@ -21,7 +21,7 @@ class Scenario:
 
     def _bench(self, *more):
         output = subprocess.run(
-            [self._muster, "bench", "network", "--scenario", self.name, *more], check=True,
+            [self._lab, "bench", "network", "--scenario", self.name, *more], check=True,
             capture_output=True, text=True).stdout
         return [json.loads(line) for line in output.splitlines()]
 

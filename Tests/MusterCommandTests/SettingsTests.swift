@@ -172,8 +172,18 @@ struct SettingsTests {
     ("invite = \"i\"\nkey-file = \"k\"", "invite and key-file exclude each other", "one"),
     ("name = \"a\"\nname = \"b\"", "line 2", "one setting a line"),
     ("name = Ada", "line 1", "one setting a line"),
-    ("name = \"a\\u0000b\"", "zero byte", "delete"),
-    ("name = \"a\"\n#\0\nvidoe = 1", "zero byte", "delete"),
+    ("name = \"a\\u0000b\"", "line 1: there is a zero byte", "one setting a line"),
+    ("name = \"a\"\n#\0\nvidoe = 1", "line 2: there is a zero byte", "one setting a line"),
+    ("name = \"a\\qb\"", "line 1: there is a backslash", "one setting a line"),
+    ("name = \"a", "line 1: there is a text without a closing quote", "one setting a line"),
+    ("peer = [\"a:1\"\nname = \"b\"", "line 2: there is more than one", "one setting a line"),
+    ("peer = [\"a:1\",\n", "line 2: there is a list without an end", "one setting a line"),
+    ("name\n= 1", "line 1: there is a key without a value", "one setting a line"),
+    ("for = 1 2", "line 1: there is more than one", "one setting a line"),
+    ("for = 01", "line 1: there is a value", "one setting a line"),
+    ("for = 1__0", "line 1: there is a value", "one setting a line"),
+    ("for = 0x10", "line 1: there is a value", "one setting a line"),
+    ("join.name = \"a\"", "there is no setting join.name", "muster config"),
     ("max-streams = 99999999999999999999", "line 1", "one setting a line"),
     ("video-bitrate = 5", "video-bitrate = 5 is out of range", "30"),
     ("view = 65536", "view = 65536 is not a port", "65535"),
@@ -184,7 +194,7 @@ struct SettingsTests {
     ("peer = [\"a:1\", \"a\"]", "\"a\" is not an address", "peer takes HOST:PORT"),
     ("rendezvous = [\"a:\"]", "\"a:\" is not an address", "rendezvous takes HOST:PORT"),
     ("listen = \"a:1\"", "\"a:1\" is not an address of this machine", "listen takes an IP"),
-    ("passphrase = trustno1", "line 1: that is no setting", "one setting a line"),
+    ("passphrase = trustno1", "line 1: there is a value", "one setting a line"),
   ])
   func aWrongFileIsOneClearError(toml: String, message: String, hint: String) throws {
     let error = try #require(try Self.problem(["lab"], toml: toml))
@@ -207,6 +217,20 @@ struct SettingsTests {
   ) throws {
     let error = try #require(try Self.problem(["lab"], variables))
     #expect(error.message.contains(message) && error.hint.contains(hint) && error.kind == .usage)
+  }
+
+  @Test func whatTOMLHasForSettingsIsRead() throws {
+    let text =
+      "\u{FEFF}# a comment\r\n\"name\" = \"a\\t\\\"\\u00e9\\U0001F600\" # another\n"
+      + "record = 'C:\\x'\nfor = -1_0.5e+1\nmax-streams = +1_000\ncall=true\n"
+      + "peer = [ # one\n  \"a:1\",\n\n  'b:2' , ]\ninterface = []\ninvite = \"i\""
+    let values = try SettingsLayer(toml: text, path: "x", environment: [:]).values
+    let expected: [String: SettingValue] = [
+      "name": .text("a\t\"é😀"), "record": .text("C:\\x"), "for": .number(-105),
+      "max-streams": .integer(1000), "call": .bool(true), "peer": .list(["a:1", "b:2"]),
+      "interface": .list([]), "invite": .list(["i"]),
+    ]
+    #expect(values == expected)
   }
 
   /// A good file with one to three random changes: each is read or refused, and each happens.

@@ -55,11 +55,15 @@ enum Layering {
     ],
     "MusterCommand": protocols + [
       "MusterCore", "MusterCodecs", "MusterDevices", "MusterStore", "MusterNetwork", "Muster",
-      "MusterView", "MusterSimulator", "CQREncode", "ArgumentParser", "TOMLKit", "Logging",
-      "ServiceLifecycle", "UnixSignals", "NIOCore", "NIOPosix", "Glibc", "Synchronization",
-      "FoundationEssentials",
+      "MusterView", "CQREncode", "ArgumentParser", "Logging", "NIOCore", "NIOPosix", "Dispatch",
+      "Glibc", "Synchronization", "FoundationEssentials",
     ],
     "muster": ["MusterCommand"],
+    "MusterLab": protocols + [
+      "MusterCore", "MusterCodecs", "MusterDevices", "Muster", "MusterCommand", "MusterSimulator",
+      "ArgumentParser", "Glibc", "Synchronization",
+    ],
+    "muster-lab": ["MusterLab"],
   ]
 
   /// The files that may import more than their target, each with the reason.

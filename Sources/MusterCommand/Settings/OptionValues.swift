@@ -23,13 +23,13 @@ package struct PagePort: ExpressibleByArgument {
 }
 
 /// The most to request of a video, given as `WxH` or `WxH@FPS`.
-struct VideoLimit {
-  let size: VideoSize
+package struct VideoLimit {
+  package let size: VideoSize
   /// The frame rate, within `VideoRequest.rates`; nil for any.
-  let framesPerSecond: Int?
+  package let framesPerSecond: Int?
 
   /// Parses the value of a setting, whose `phrase` begins the message if it is none.
-  init(checking text: String, as phrase: String) throws(MusterError) {
+  package init(checking text: String, as phrase: String) throws(MusterError) {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
     let rate = parts.count == 2 ? Int(parts[1]) : nil
     guard let size = parts.first.flatMap({ VideoSize($0) }),
@@ -44,7 +44,7 @@ struct VideoLimit {
   }
 
   /// The frame rate at which a stream of this rate is received within the limit.
-  func rate(of full: Int) -> Double {
+  package func rate(of full: Int) -> Double {
     let most = framesPerSecond ?? full
     let decimator = TemporalLayers.decimators.last { full <= most * $0 }
     return Double(full) / Double(decimator ?? TemporalLayers.decimators[0])

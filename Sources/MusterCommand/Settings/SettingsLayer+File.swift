@@ -1,6 +1,5 @@
 import Muster
 import MusterBase
-import TOMLKit
 
 extension SettingsLayer {
   /// The settings in the text of a file, whose path is only for messages.
@@ -8,40 +7,24 @@ extension SettingsLayer {
     toml text: String, path: String, environment: [String: String]
   ) throws(MusterError) {
     self.init(.file(path))
-    for (key, node) in try Self.table(text, source) {
+    for (key, value) in try Self.parse(text, source) {
       guard let setting = Setting.named[key] else { throw Self.unknown(key, source) }
       try store(
-        setting.field.value(of: node), of: setting, under: key, phrase: "\(source.prefix)\(key)",
-        environment)
+        setting.field.value(of: value), of: setting, under: key,
+        phrase: "\(source.prefix)\(key)", environment)
     }
     try checkExclusion()
   }
 
-  private static func table(
+  private static func parse(
     _ text: String, _ source: Source
-  ) throws(MusterError) -> [(key: String, node: any TOMLValueConvertible)] {
-    // The parser ends a text at a zero byte, and drops what follows one that is written as an
-    // escape.
-    guard !["\0", "\\u0000", "\\U00000000"].contains(where: text.contains) else {
-      throw MusterError(
-        "\(source.prefix)there is a zero byte in it", hint: "delete it", kind: .usage)
-    }
-    let hint = "write one setting a line, such as name = \"Ada\""
+  ) throws(MusterError) -> [(key: String, value: SettingsText.Value)] {
     do {
-      try SettingsText.check(text)
+      return try SettingsText.settings(text)
     } catch {
       throw MusterError(
-        "\(source.prefix)line \(error.line): there is \(error.part)", hint: hint, kind: .usage)
-    }
-    do {
-      return try TOMLTable(string: text).map { ($0, $1) }.sorted { $0.0 < $1.0 }
-    } catch let error as TOMLParseError {
-      // The parser's own words repeat what is written there, which may be a passphrase.
-      throw MusterError(
-        "\(source.prefix)line \(error.source.begin.line): that is no setting in TOML", hint: hint,
-        kind: .usage)
-    } catch {
-      throw MusterError("\(source.prefix)it is no TOML", hint: hint, kind: .usage)
+        "\(source.prefix)line \(error.line): there is \(error.part)",
+        hint: "write one setting a line, such as name = \"Ada\"", kind: .usage)
     }
   }
 
@@ -55,21 +38,18 @@ extension SettingsLayer {
 }
 
 extension Setting.Field {
-  /// The value that a node of the file gives; nil if it is not one of the field's type.
-  fileprivate func value(of node: any TOMLValueConvertible) -> SettingValue? {
-    switch self {
-    case .text: node.string.map { .text($0) }
-    case .list:
-      if let text = node.string {
-        .list([text])
-      } else if let array = node.array {
-        array.allSatisfy { $0.string != nil } ? .list(array.compactMap(\.string)) : nil
-      } else {
-        nil
-      }
-    case .integer, .port: node.int.map { .integer($0) }
-    case .number: (node.double ?? node.int.map { Double($0) }).map { .number($0) }
-    case .choice, .flag: node.bool.map { .bool($0) }
+  /// The value that one of the file gives; nil if it is not one of the field's type.
+  fileprivate func value(of value: SettingsText.Value) -> SettingValue? {
+    switch (self, value) {
+    case (.text, .text(let text)): .text(text)
+    case (.list, .text(let text)): .list([text])
+    case (.list, .list(let values)):
+      values.allSatisfy { $0.text != nil } ? .list(values.compactMap(\.text)) : nil
+    case (.integer, .integer(let number)), (.port, .integer(let number)): .integer(number)
+    case (.number, .number(let number)): .number(number)
+    case (.number, .integer(let number)): .number(Double(number))
+    case (.choice, .bool(let isOn)), (.flag, .bool(let isOn)): .bool(isOn)
+    default: nil
     }
   }
 }

@@ -1,10 +1,10 @@
 import Muster
 import MusterBase
-import MusterCommand
+import MusterLab
 import MusterSimulator
 import Testing
 
-/// The output of `muster bench network`.
+/// The output of `muster-lab bench network`.
 @Suite struct NetworkBenchReportTests {
   private func result() -> CallResult {
     var sender = NetworkScenario.Participant("anna", video: VideoSize(width: 320, height: 180))

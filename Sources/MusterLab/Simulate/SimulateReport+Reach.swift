@@ -6,7 +6,7 @@ extension ReachResult: SeedResult {
   var summary: String { SimulateReport.summary(of: self) }
 }
 
-/// The report of `muster simulate --reach`.
+/// The report of `muster-lab simulate --reach`.
 extension SimulateReport {
   static func summary(of result: ReachResult) -> String {
     let outcome = result.violation.map { "FAILS: \($0)" } ?? "ok"

@@ -79,7 +79,7 @@ final class BareCall {
   func run(seconds: Int) throws -> Double {
     let pcm = (0..<960).map { Int16(8000 * sin(Double($0) * 2 * .pi * 440 / 48_000)) }
     let start = BootClock.now
-    let cpu = Figures.cpuSeconds
+    let cpu = ProcessTime.cpuSeconds
     var frame = 0
     for tick in 0..<seconds * 1000 / Self.tickMilliseconds {
       let now = start + .milliseconds(tick * Self.tickMilliseconds)
@@ -94,7 +94,7 @@ final class BareCall {
         frame += 1
       }
     }
-    return (Figures.cpuSeconds - cpu) / Double(seconds)
+    return (ProcessTime.cpuSeconds - cpu) / Double(seconds)
   }
 
   private func passFrame(_ number: Int, _ index: Int, _ now: Instant) throws {

@@ -18,7 +18,7 @@ extension SimulationResult: SeedResult {
   var summary: String { SimulateReport.summary(of: self) }
 }
 
-/// The report of `muster simulate` as text and JSON.
+/// The report of `muster-lab simulate` as text and JSON.
 enum SimulateReport {
   static func summary(of result: SimulationResult) -> String {
     let outcome = result.violation.map { "FAILS: \($0)" } ?? "ok"

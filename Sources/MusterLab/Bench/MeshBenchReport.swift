@@ -1,7 +1,8 @@
 import Muster
 import MusterBase
+import MusterCommand
 
-/// What `muster bench mesh` has measured.
+/// What `muster-lab bench mesh` has measured.
 package struct MeshResult: Sendable {
   /// The figures of one node.
   package struct Node: Sendable {
@@ -147,7 +148,7 @@ extension CounterRecord {
   }
 }
 
-/// The report of `muster bench mesh` as a table and as JSON.
+/// The report of `muster-lab bench mesh` as a table and as JSON.
 package enum MeshBenchReport {
   private static let widths = [8, 8, 8, 8, 9, 8, 14, 9, 8, 8]
   private static let titles = [

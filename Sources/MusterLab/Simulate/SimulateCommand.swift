@@ -3,7 +3,7 @@ import Muster
 import MusterBase
 import MusterSimulator
 
-/// The command `muster simulate`, which runs many nodes on a virtual network and clock. A seed
+/// The command `muster-lab simulate`, which runs many nodes on a virtual network and clock. A seed
 /// makes the run reproducible.
 struct SimulateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -237,7 +237,7 @@ struct SimulateCommand: ParsableCommand {
     try checkLoss()
     try checkSeeds()
     try runSeeds(report: SimulateReport.json) { failed in
-      var words = ["muster simulate --reach --seed \(failed.seed)"]
+      var words = ["muster-lab simulate --reach --seed \(failed.seed)"]
       if let nodes { words.append("--nodes \(nodes)") }
       if let loss { words.append("--loss \(loss)") }
       return words.joined(separator: " ")
@@ -254,7 +254,7 @@ struct SimulateCommand: ParsableCommand {
     try checkSeeds()
     let kind = try channelChoice()
     try runSeeds(report: SimulateReport.json) { failed in
-      "muster simulate --adversary --seed \(failed.seed)"
+      "muster-lab simulate --adversary --seed \(failed.seed)"
         + (channel.map { " --channel \($0)" } ?? "")
     } _: { seed in
       AdversarySimulation.run(
@@ -264,7 +264,7 @@ struct SimulateCommand: ParsableCommand {
 
   /// The command line that reproduces a failed run.
   private func reproduction(of result: SimulationResult) -> String {
-    var words = ["muster simulate --seed \(result.seed)"]
+    var words = ["muster-lab simulate --seed \(result.seed)"]
     if let nodes { words.append("--nodes \(nodes)") }
     if let seconds { words.append("--seconds \(seconds)") }
     if faults != "swarm" { words.append("--faults \(faults)") }

@@ -2,11 +2,12 @@ import ArgumentParser
 import Glibc
 import Muster
 import MusterBase
+import MusterCommand
 import MusterCrypto
 import MusterDevices
 import MusterWire
 
-/// The command `muster bench mesh`, which measures a call of many real nodes on this machine.
+/// The command `muster-lab bench mesh`, which measures a call of many real nodes on this machine.
 struct MeshBenchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "mesh",
@@ -129,7 +130,7 @@ struct MeshBenchCommand: AsyncParsableCommand {
     if program == nil, index < nodes - 1 { arguments.append("--no-latency") }
     mkdir(directory.data(of: index), 0o700)
     return try MeshNode(
-      name, in: network.namespace(of: index), program: program ?? Self.ownPath(), arguments)
+      name, in: network.namespace(of: index), program: program ?? Self.ownBuild(), arguments)
   }
 
   /// The frame rate of the video of the nodes; 0 for none.
@@ -146,12 +147,18 @@ struct MeshBenchCommand: AsyncParsableCommand {
     return Hex.encode(entropy.bytes(16))
   }()
 
-  private static func ownPath() throws -> String {
+  /// The path of the `muster` that was built with this program.
+  private static func ownBuild() throws -> String {
     guard let path = realpath("/proc/self/exe", nil) else {
-      throw MusterError("cannot find this program's file", hint: "give its path as --program")
+      throw MusterError("cannot find this program's file", hint: "give muster's as --program")
     }
     defer { free(path) }
-    return String(cString: path)
+    let folder = String(cString: path).split(separator: "/").dropLast()
+    let file = "/\(folder.joined(separator: "/"))/muster"
+    guard access(file, X_OK) == 0 else {
+      throw MusterError("there is no \(file)", hint: "run make lab, or give one as --program")
+    }
+    return file
   }
 
   // MARK: Phases

@@ -38,18 +38,18 @@ struct PacketBench {
     let key = BareSodium.key()
     var buffer = [UInt8](repeating: 1, count: Limits.datagramBytes)
     var opened = [UInt8](repeating: 0, count: payloadBytes)
-    let start = Figures.cpuSeconds
+    let start = ProcessTime.cpuSeconds
     for counter in 0..<rounds {
       BareSodium.sealAndOpen(&buffer, into: &opened, counter: UInt64(counter), key: key)
     }
-    return (Figures.cpuSeconds - start) * 1e6 / Double(rounds)
+    return (ProcessTime.cpuSeconds - start) * 1e6 / Double(rounds)
   }
 
   private static func linkRound(_ pair: inout LinkPair) -> Double {
     let payload = payload
-    let start = Figures.cpuSeconds
+    let start = ProcessTime.cpuSeconds
     for _ in 0..<rounds { pair.pass(payload) }
-    return (Figures.cpuSeconds - start) * 1e6 / Double(rounds)
+    return (ProcessTime.cpuSeconds - start) * 1e6 / Double(rounds)
   }
 }
 

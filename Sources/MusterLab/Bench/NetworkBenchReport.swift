@@ -1,8 +1,9 @@
 import Muster
 import MusterBase
+import MusterCommand
 import MusterSimulator
 
-/// The report of `muster bench network` as a table and as JSON.
+/// The report of `muster-lab bench network` as a table and as JSON.
 package enum NetworkBenchReport {
   private static let widths = [16, 20, 7, 6, 5, 9, 9, 8, 10, 9, 9, 7, 8]
   private static let titles = [

@@ -1,9 +1,10 @@
 import Glibc
 import Muster
 import MusterBase
+import MusterCommand
 import MusterDevices
 
-/// A node of `muster bench mesh`, in a network namespace of its own.
+/// A node of `muster-lab bench mesh`, in a network namespace of its own.
 struct MeshNode: Sendable {
   /// What the bench notes of a node's events.
   struct Summary: NodeSummary {

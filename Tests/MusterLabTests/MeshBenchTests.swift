@@ -1,10 +1,10 @@
 import ArgumentParser
 import Muster
 import MusterBase
-import MusterCommand
+import MusterLab
 import Testing
 
-/// The figures and the output of `muster bench mesh`.
+/// The figures and the output of `muster-lab bench mesh`.
 @Suite struct MeshBenchTests {
   /// The `in` of a peer.
   private func received(

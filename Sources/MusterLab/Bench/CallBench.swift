@@ -2,6 +2,7 @@ import Glibc
 import Muster
 import MusterBase
 import MusterCodecs
+import MusterCommand
 import MusterCrypto
 import MusterDevices
 import Synchronization
@@ -69,9 +70,9 @@ struct CallBench {
       nodes.append(node)
     }
     try await Task.sleep(for: Self.warmUp)
-    let before = (cpu: Figures.cpuSeconds, frames: screens.map(\.frames).reduce(0, +))
+    let before = (cpu: ProcessTime.cpuSeconds, frames: screens.map(\.frames).reduce(0, +))
     try await Task.sleep(for: .seconds(seconds))
-    let cores = (Figures.cpuSeconds - before.cpu) / Double(seconds)
+    let cores = (ProcessTime.cpuSeconds - before.cpu) / Double(seconds)
     let frames = screens.map(\.frames).reduce(0, +) - before.frames
     let megabytes = ProcessUsage.residentMegabytes
     for node in nodes { await node.stop() }

@@ -1,5 +1,6 @@
 import Glibc
 import Muster
+import MusterCommand
 
 /// A LAN on this machine: a kernel bridge, and a network namespace for each host.
 struct MeshNetwork {

@@ -1,7 +1,8 @@
 import ArgumentParser
 import Muster
+import MusterCommand
 
-/// The command `muster bench cost`, which measures the CPU cost of a node relative to the bare
+/// The command `muster-lab bench cost`, which measures the CPU cost of a node relative to the bare
 /// libraries in the same run.
 struct CostBenchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -4,7 +4,7 @@ import Muster
 import MusterBase
 import MusterSimulator
 
-/// The command `muster bench network`, which runs calls over bad networks in the simulator.
+/// The command `muster-lab bench network`, which runs calls over bad networks in the simulator.
 struct NetworkBenchCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "network",

@@ -6,7 +6,7 @@ extension AdversaryResult: SeedResult {
   var summary: String { SimulateReport.summary(of: self) }
 }
 
-/// The report of `muster simulate --adversary`.
+/// The report of `muster-lab simulate --adversary`.
 extension SimulateReport {
   static func summary(of result: AdversaryResult) -> String {
     let outcome = result.violation.map { "FAILS: \($0)" } ?? "ok"

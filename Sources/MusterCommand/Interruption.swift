@@ -1,0 +1,29 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// The signals by which a user ends a command: SIGINT (Ctrl-C) and SIGTERM.
+package enum Interruption {
+  private static let state = Atomic(false)
+  /// They live as long as the process, and only `catchSignals` uses them.
+  nonisolated(unsafe) private static let sources = [SIGINT, SIGTERM].map {
+    DispatchSource.makeSignalSource(signal: $0, queue: .global())
+  }
+
+  /// Whether a signal has arrived since `catchSignals`.
+  package static var isRequested: Bool { state.load(ordering: .relaxed) }
+
+  /// Lets the signals request the end, in place of ending the process; the first one calls `action`
+  /// on a thread of Dispatch. They are caught when this returns. A command calls it once.
+  package static func catchSignals(then action: @escaping @Sendable () -> Void = {}) {
+    for source in sources {
+      let isCaught = DispatchSemaphore(value: 0)
+      source.setRegistrationHandler { isCaught.signal() }
+      source.setEventHandler {
+        if !state.exchange(true, ordering: .relaxed) { action() }
+      }
+      source.activate()
+      isCaught.wait()
+    }
+  }
+}

@@ -1,0 +1,6 @@
+import MusterLab
+
+@main
+struct Main {
+  static func main() async { await LabTool.main() }
+}

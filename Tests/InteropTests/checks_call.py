@@ -3,7 +3,7 @@
 from check import check
 
 
-@check()
+@check(gate=True)
 def python_joins_a_call_of_muster(t):
     muster = t.start_muster(call=True)
     started = muster.wait("call.started")
@@ -62,7 +62,7 @@ def a_call_ends_when_its_initiator_leaves_it(t):
     muster.wait("call.ended", call=second["call"])
 
 
-@check()
+@check(gate=True)
 def two_calls_become_one(t):
     """When two calls merge, the earlier one continues and the members of the other join it."""
     python = t.start_peer(call=True)

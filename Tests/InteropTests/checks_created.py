@@ -43,7 +43,7 @@ def talk(one, other, text):
     other.wait("message", since=sent, text=text, **{"from": one.id})
 
 
-@check()
+@check(gate=True)
 def an_invite_is_redeemed(t):
     owner, python, _ = _owner_and_python(t)
     python.wait("role", role=ATTENDEE)
@@ -77,7 +77,7 @@ def only_a_presenter_shares_a_screen(t):
     frames_received(owner, python, FRAMES, "screen")
 
 
-@check()
+@check(gate=True)
 def an_epoch_brings_a_new_key(t):
     owner, python, invite = _owner_and_python(t)
     guest = t.start_muster("--invite", invite, name="guest", knows=[owner], passphrase=False)
@@ -153,7 +153,7 @@ def a_member_is_removed_from_the_call(t):
     t.expect(not owner.all("call.joined", since=left["at"]), "expected nobody to come back")
 
 
-@check()
+@check(gate=True)
 def a_removed_peer_is_refused(t):
     owner, python, _ = _owner_and_python(t)
     run(t, "channel", "revoke", t.channel, python.id)

@@ -11,7 +11,7 @@ def _agree(t, python, at_least):
     t.figure("items", equal["items"])
 
 
-@check()
+@check(gate=True)
 def entries_travel_both_ways_and_digests_agree(t):
     python = t.start_peer()
     muster = t.start_muster(knows=[python])
@@ -35,7 +35,7 @@ def texts_to_one_member_open_on_both_sides(t):
     muster.wait("message", text="only for Swift", to=muster.id, **{"from": python.id})
 
 
-@check()
+@check(gate=True)
 def long_documents_are_compared_by_ranges(t):
     """Both have more than 32 items before they meet: fingerprints, lists, wants."""
     python = t.start_peer()

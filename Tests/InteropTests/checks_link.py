@@ -4,7 +4,7 @@ from check import check
 from context import address, has_ipv6
 
 
-@check()
+@check(gate=True)
 def python_begins_the_handshake(t):
     """muster announces itself to Python, which finds it there and begins the handshake."""
     python = t.start_peer()
@@ -14,7 +14,7 @@ def python_begins_the_handshake(t):
     t.linked(python, muster)
 
 
-@check()
+@check(gate=True)
 def python_answers_the_handshake(t):
     muster = t.start_muster()
     python = t.start_peer(knows=[muster])
@@ -40,7 +40,7 @@ def both_begin_the_handshake_at_once(t):
     t.expect(len(up) == 1, f"expected one link.up of muster, saw {len(up)}")
 
 
-@check()
+@check(gate=True)
 def muster_comes_again_with_a_cookie(t):
     """Python answers no initiation without a cookie (section 6, "Cookies")."""
     muster = t.start_muster()
@@ -58,7 +58,7 @@ def they_find_each_other_on_the_local_network(t):
     t.linked(python, muster)
 
 
-@check()
+@check(gate=True)
 def they_meet_at_a_rendezvous(t):
     """muster serves as the rendezvous of a channel that it is not in."""
     server = t.start_muster("--offer-rendezvous", name="server", channels=[t.channel + "-other"])

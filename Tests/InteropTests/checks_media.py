@@ -10,7 +10,7 @@ from frames import (
 LARGE, SMALL = f"{LAYERS[1][0]}x{LAYERS[1][1]}", f"{LAYERS[0][0]}x{LAYERS[0][1]}"
 
 
-@check(needs="ffmpeg")
+@check(needs="ffmpeg", gate=True)
 def python_gets_video_and_audio_of_muster(t):
     muster = t.start_muster(call=True, video="test:320x180@15", audio=t.footage.muster_tone)
     python = t.start_peer(knows=[muster], call=True, record=True)
@@ -27,7 +27,7 @@ def python_gets_video_and_audio_of_muster(t):
     tone_plays(t, recording(python, muster, ending=".opus"), MUSTER_TONE)
 
 
-@check(needs="ffmpeg")
+@check(needs="ffmpeg", gate=True)
 def muster_gets_video_and_audio_of_python(t):
     muster = t.start_muster(call=True, record=True)
     python = t.start_peer(knows=[muster], call=True, sends=True)
@@ -69,7 +69,7 @@ def subscriptions_choose_the_layer(t):
                 where=lambda event: event["t"] > latest(python, "layer", to="320x180")["t"])
 
 
-@check(needs="ffmpeg")
+@check(needs="ffmpeg", gate=True)
 def lost_packets_are_sent_again_and_recordings_decode(t):
     """Python loses one of 20 long datagrams, received and sent."""
     muster = t.start_muster(call=True, video="test:640x360@15", record=True)

@@ -51,7 +51,7 @@ def _reached_through_muster(t, python_begins):
         one.wait("media.first-frame", member=other.id)
 
 
-@check(needs="ffmpeg")
+@check(needs="ffmpeg", gate=True)
 def python_reaches_a_member_through_muster(t):
     """Python has the smaller id: it begins the handshake through the neighbour."""
     _reached_through_muster(t, python_begins=True)

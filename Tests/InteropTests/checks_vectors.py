@@ -25,12 +25,12 @@ def _all_reproduced(t, expected):
     t.figure("examples", len(reproduced), at_least=_EXAMPLES)
 
 
-@check()
+@check(gate=True)
 def every_hex_block_of_the_document_is_reproduced(t):
     _all_reproduced(t, vectors.blocks())
 
 
-@check()
+@check(gate=True)
 def every_vector_for_programs_is_reproduced(t):
     _all_reproduced(t, vectors.files())
 
@@ -76,7 +76,7 @@ def _call(inputs):
     }
 
 
-@check()
+@check(gate=True)
 def every_case_of_behaviour_has_its_result(t):
     given = Given(vectors.blocks())
     results = [(one, _is_taken(given, bytes.fromhex(one["inputs"]["entry"])))
@@ -88,7 +88,7 @@ def every_case_of_behaviour_has_its_result(t):
     t.figure("cases", len(results), at_least=_CASES)
 
 
-@check()
+@check(gate=True)
 def built_messages_are_parsed_again(t):
     """Every block that has a decoder goes through it and comes out as it went in."""
     blocks = vectors.blocks()
@@ -127,7 +127,7 @@ def _sealed(given, plaintext):
     return b"\1" + bytes(24) + xseal(given.keys.announcement_key, bytes(24), signed, b"\1")
 
 
-@check()
+@check(gate=True)
 def extensions_of_announcements_are_skipped_and_never_cut_short(t):
     given = Given(vectors.blocks())
     plain = Announcement(given.anna.id, bytes(8), 1).encode()

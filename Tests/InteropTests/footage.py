@@ -4,6 +4,7 @@ import array
 import math
 import os
 import subprocess
+import threading
 import wave
 
 from peer.media.files import IVFFile
@@ -21,6 +22,7 @@ class Footage:
 
     def __init__(self, folder):
         self._folder = folder
+        self._making = threading.Lock()
 
     def arguments(self):
         """Options of a Python peer that sends video and audio."""
@@ -54,16 +56,17 @@ class Footage:
         return os.path.join(self._folder, name)
 
     def _make(self):
-        if os.path.exists(self._folder):
-            return
-        os.makedirs(self._folder)
-        for size, path in zip(LAYERS, self._videos):
-            _encode("testsrc2", size, path)
-        _encode("testsrc", SCREEN, self._path("screen.ivf"))
-        ffmpeg(*_sine(PEER_TONE), "-c:a", "libopus", "-b:a", "32k", "-vbr", "off",
-               "-application", "voip", "-frame_duration", "20", "-fec", "1", "-packet_loss", "10",
-               self._path("tone.opus"))
-        ffmpeg(*_sine(MUSTER_TONE), self._path("tone.wav"))
+        with self._making:
+            if os.path.exists(self._folder):
+                return
+            os.makedirs(self._folder)
+            for size, path in zip(LAYERS, self._videos):
+                _encode("testsrc2", size, path)
+            _encode("testsrc", SCREEN, self._path("screen.ivf"))
+            ffmpeg(*_sine(PEER_TONE), "-c:a", "libopus", "-b:a", "32k", "-vbr", "off",
+                   "-application", "voip", "-frame_duration", "20", "-fec", "1",
+                   "-packet_loss", "10", self._path("tone.opus"))
+            ffmpeg(*_sine(MUSTER_TONE), self._path("tone.wav"))
 
 
 def _encode(source, size, path):

@@ -49,7 +49,7 @@ def a_removed_member_learns_it_once_in_each_run(t):
     t.expect(len(removals(alone)) == 1, alone.all("error"))
 
 
-@check(gate=True)
+@check()
 def a_new_invite_brings_a_removed_member_back_without_a_complaint(t):
     created(t)
     owner = t.node("owner", call=False, **QUIET)
@@ -74,7 +74,7 @@ def a_new_invite_brings_a_removed_member_back_without_a_complaint(t):
         owner.wait("member.left", LIMIT, back.started_at, member=member_id)
 
 
-@check(gate=True)
+@check()
 def an_expired_invite_opens_nothing(t):
     created(t)
     url = invite(t, "presenter", "owner", "--expires", "2s")
@@ -92,7 +92,7 @@ def an_expired_invite_opens_nothing(t):
             t.expect(not late.all(kind), f"{name} gets {late.all(kind)}")
 
 
-@check(gate=True)
+@check()
 def a_name_without_a_secret_is_the_remembered_channel(t):
     secret = {"video": "none", "audio": "none", "call": False}
     here = t.node("here", **secret)
@@ -109,7 +109,7 @@ def a_name_without_a_secret_is_the_remembered_channel(t):
     other.wait("warning", LIMIT, sent, where=lambda event: "passphrase" in event["message"])
 
 
-@check(gate=True)
+@check()
 def a_promotion_turns_nothing_on(t):
     created(t)
     picture = {"video": "test:320x180@10", "audio": "tone", "passphrase": False}
@@ -132,7 +132,7 @@ def a_promotion_turns_nothing_on(t):
     owner.wait("member.updated", LIMIT, seen["at"], member=member.id, audioMuted=False)
 
 
-@check(gate=True)
+@check()
 def the_end_of_a_role_is_announced_and_not_that_of_its_invite(t):
     created(t)
     url = invite(t, "presenter", "owner", "--expires", "4s", "--role-expires", "12s")
@@ -152,7 +152,7 @@ def the_end_of_a_role_is_announced_and_not_that_of_its_invite(t):
     owner.wait("warning", LIMIT, where=lambda one: "key" in one["message"])
 
 
-@check(gate=True)
+@check()
 def channels_of_one_name_are_told_apart(t):
     created(t, "here")
     created(t, "elsewhere")
@@ -190,7 +190,7 @@ def listed(t):
     return json.loads(run(t, "channel", "list", "--json", "--data", data(t, "here")))["channels"]
 
 
-@check(gate=True)
+@check()
 def secrets_that_keep_nobody_out_bring_a_warning(t):
     path = os.path.join(t.folder, "key")
     with open(path, "w", encoding="utf-8") as file:
@@ -207,7 +207,7 @@ def secrets_that_keep_nobody_out_bring_a_warning(t):
     t.expect(not [one for one in again.all("warning") if "key file" in one["message"]], "private")
 
 
-@check(gate=True)
+@check()
 def a_second_owner_keeps_the_channel_when_the_first_is_gone(t):
     created(t)
     url = invite(t, "attendee", "owner", "--uses", "2")
@@ -268,7 +268,7 @@ def a_second_owner_keeps_the_channel_when_the_first_is_gone(t):
     second.wait("member.joined", LIMIT, back.started_at, member=away_id)
 
 
-@check(gate=True)
+@check()
 def members_go_on_without_any_owner(t):
     created(t)
     url = invite(t, "presenter", "owner", "--uses", "2")
@@ -300,7 +300,7 @@ def confirmed(t):
     return [member for one in shown(t)["invites"] for member in one["confirmed"]]
 
 
-@check(gate=True)
+@check()
 def an_identity_is_backed_up_and_moved(t):
     created(t)
     url = invite(t, "presenter")
@@ -345,7 +345,7 @@ def removes_when_compared(t, member):
                              data(t, "moved")), "the member is removed")
 
 
-@check(gate=True)
+@check()
 def an_older_backup_catches_up_with_the_channels_key(t):
     created(t)
     url = invite(t, "presenter", "owner", "--uses", "2")

@@ -13,7 +13,7 @@ MOVES_WITHIN = 20
 STAYS = 3
 
 
-@check(needs="namespaces", gate=True)
+@check(needs="namespaces")
 def a_newcomer_that_hears_late_of_a_call_joins_it(t):
     lan = t.lan(3, faulty=True)
     lan.split([0, 1], [2])

@@ -7,7 +7,7 @@ from check import check
 from checks_rights import LIMIT, QUIET, created, data, guest, invite, run
 
 
-@check(gate=True)
+@check()
 def a_node_waits_for_a_short_command_and_the_other_way_round(t):
     created(t)
     for number in range(25 if t.is_long else 5):
@@ -21,7 +21,7 @@ def a_node_waits_for_a_short_command_and_the_other_way_round(t):
         t.expect(node.ended(LIMIT) == 0, "the node failed")
 
 
-@check(gate=True)
+@check()
 def an_owner_that_returns_joins_once(t):
     created(t)
     url = invite(t, "attendee", "owner", "--uses", "2")
@@ -46,7 +46,7 @@ def an_owner_that_returns_joins_once(t):
     t.expect((len(joined), len(left)) == (1, 0), joined + left)
 
 
-@check(gate=True)
+@check()
 def a_channel_that_is_left_says_so_of_its_links(t):
     first, second = (t.node(name, call=False, **QUIET) for name in ("first", "second"))
     first.wait("link.up", LIMIT, member=second.id)

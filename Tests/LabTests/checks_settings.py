@@ -16,7 +16,7 @@ def _write(path, text):
     return path
 
 
-@check(gate=True)
+@check()
 def a_wrong_settings_file_starts_no_node(t):
     good = f'channels = ["{t.channel}"]\nname = "anna"\n'
     wrong = [
@@ -51,7 +51,7 @@ def a_wrong_settings_file_starts_no_node(t):
     t.expect(not os.path.exists(os.path.join(home, "xdg")), "something has started")
 
 
-@check(gate=True)
+@check()
 def options_win_over_variables_and_variables_over_the_file(t):
     data = os.path.join(t.folder, "settings.data")
     path = _write(os.path.join(t.folder, "settings.toml"), f"""\

@@ -5,6 +5,7 @@ import math
 import os
 import struct
 import subprocess
+import threading
 import wave
 from array import array
 from operator import mul
@@ -47,6 +48,7 @@ class Footage:
     def __init__(self, folder):
         self._folder = folder
         self._made = {}
+        self._making = threading.Lock()
 
     @property
     def is_real(self):
@@ -61,12 +63,13 @@ class Footage:
         return self._once("speech.wav", self._make_speech)
 
     def _once(self, name, make):
-        if name not in self._made:
-            os.makedirs(self._folder, exist_ok=True)
-            path = os.path.join(self._folder, name)
-            make(path)
-            self._made[name] = path
-        return self._made[name]
+        with self._making:
+            if name not in self._made:
+                os.makedirs(self._folder, exist_ok=True)
+                path = os.path.join(self._folder, name)
+                make(path)
+                self._made[name] = path
+            return self._made[name]
 
     def _find(self, name):
         for folder in (os.path.join(os.path.dirname(_repository), "shared", "media"),

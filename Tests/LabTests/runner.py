@@ -1,11 +1,13 @@
 """Runs registered checks against a `muster` command: options, outcomes and totals."""
 
 import argparse
+import concurrent.futures
 import os
 import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -19,6 +21,9 @@ def add_options(parser):
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
                         help="only checks with this in their names; may be repeated")
     parser.add_argument("--gate", action="store_true", help="only checks that measure no time")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N",
+                        help="run up to N checks at a time, which suits those of the gate: they"
+                             " wait for events")
     parser.add_argument("--list", action="store_true", help="name the checks and end")
     parser.add_argument("--keep", action="store_true", help="keep the temporary files of failures")
 
@@ -51,7 +56,7 @@ def main(kind, parser, prepare):
     folder = tempfile.mkdtemp(prefix=f"muster-{kind}-")
     try:
         runner = _Runner(folder, options.keep, *prepare(muster, folder, options))
-        return runner.run(kind, chosen)
+        return runner.run(kind, chosen, options.jobs)
     finally:
         if options.keep:
             print(f"kept: {folder}")
@@ -64,11 +69,22 @@ class _Runner:
         self._folder, self._keep = folder, keep
         self._lacking, self._make_context = lacking, make_context
         self._counts = {"pass": 0, "FAIL": 0, "skip": 0}
+        self._reporting = threading.Lock()
+        self._running = []
 
-    def run(self, kind, chosen):
+    def run(self, kind, chosen, jobs):
         started = time.monotonic()
-        for one in chosen:
-            self._run_one(one)
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            try:
+                for done in [pool.submit(self._run_one, one) for one in chosen]:
+                    done.result()
+            except BaseException:
+                # A check whose nodes have ended ends as well, and removes its namespaces.
+                pool.shutdown(wait=False, cancel_futures=True)
+                for context in list(self._running):
+                    for node in context.nodes:
+                        node.close()
+                raise
         print(f"{kind} checks took {time.monotonic() - started:.0f} s")
         print(f"{self._counts['pass']} passed, {self._counts['FAIL']} failed,"
               f" {self._counts['skip']} skipped", flush=True)
@@ -84,6 +100,7 @@ class _Runner:
     def _attempt(self, one):
         """(outcome, findings, lines for a person who looks into it, seconds)"""
         context = self._make_context(os.path.join(self._folder, one.name[:60]))
+        self._running.append(context)
         started = time.monotonic()
         words = []
         try:
@@ -102,15 +119,15 @@ class _Runner:
                 words += context.tables
                 words += [line for node in context.nodes for line in node.last_words()]
             context.close(keep=bool(context.wrong) and self._keep)
+            self._running.remove(context)
         if context.wrong:
             figures = ["figures: " + ", ".join(context.figures)] if context.figures else []
             return "FAIL", context.wrong + figures, words, taken
         return "pass", context.figures, context.tables, taken
 
     def _report(self, one, outcome, reported, words, taken):
-        self._counts[outcome] += 1
         details = "; ".join(reported)
-        print(f"{outcome}  {one.name} [{taken:.1f} s]{': ' if details else ''}{details}",
-              flush=True)
-        for line in words:
-            print(f"      {line}", flush=True)
+        head = f"{outcome}  {one.name} [{taken:.1f} s]{': ' if details else ''}{details}"
+        with self._reporting:
+            self._counts[outcome] += 1
+            print("\n".join([head, *(f"      {line}" for line in words)]), flush=True)

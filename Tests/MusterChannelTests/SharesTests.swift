@@ -40,7 +40,8 @@ struct SharesTests {
     let document = Document.of(prng.permuted(all))
     #expect(document.count == Limits.unknownEntries)
     for author in authors {
-      let newest = all.filter { $0.entry.author == testIdentity(author).id }.max()
+      let id = testIdentity(author).id
+      let newest = all.filter { $0.entry.author == id }.max()
       let isKept = newest.map { document.contains($0.id.prefix) } ?? false
       #expect(isKept == (author > 40), "seed \(seed), author \(author)")
     }

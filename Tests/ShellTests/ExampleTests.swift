@@ -7,7 +7,7 @@ import Testing
     .deletingLastPathComponent()
   let indices =
     [Bundle.main.bundleURL, Bundle.main.bundleURL.deletingLastPathComponent()]
-    + ["release", "debug"].map { top.appending(path: ".build/\($0)") }
+    + [".build/debug", ".build-gate/debug"].map { top.appending(path: $0) }
   let program = indices.map { $0.appending(path: "muster-example") }
     .first { FileManager.default.isExecutableFile(atPath: $0.path) }
   guard let program else {

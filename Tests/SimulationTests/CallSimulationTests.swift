@@ -16,7 +16,7 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
 
 @Suite struct CallSimulationTests {
   @Test func aGoodNetworkLosesNothing() throws {
-    let result = CallSimulation.run(pair(.ideal), seed: 1)
+    let result = Tier.call(pair(.ideal), seed: 1)
     #expect(result.violation == nil)
     #expect(result.flows.count == 2)
     for flow in result.flows {
@@ -34,7 +34,7 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     var conditions = PathConditions.ideal
     conditions.delay = .milliseconds(20)
     conditions.loss = 1
-    let nothing = CallSimulation.run(pair(conditions), seed: 1).flows
+    let nothing = Tier.call(pair(conditions), seed: 1).flows
     #expect(nothing.allSatisfy { $0.audioLostPercent == 100 && $0.video?.frames == 0 })
     #expect(nothing.allSatisfy { $0.video?.frozen == .seconds(7) })
     #expect(nothing.allSatisfy { $0.video?.firstFrameAfter == nil })
@@ -44,7 +44,7 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     var conditions = PathConditions.ideal
     conditions.kilobitsPerSecond = 24
     conditions.queueLimit = .milliseconds(300)
-    for flow in CallSimulation.run(pair(conditions), seed: 1).flows {
+    for flow in Tier.call(pair(conditions), seed: 1).flows {
       #expect(flow.availableKilobitsPerSecond == 24)
       #expect((21...25).contains(flow.kilobitsPerSecond))
       #expect(flow.queueing95 <= .milliseconds(300) && flow.queueing95 > .milliseconds(20))
@@ -64,14 +64,14 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     sender.up = [.init(at: .zero, conditions: conditions)]
     let scenario = NetworkScenario(
       "full", "", seconds: 30, [sender, NetworkScenario.Participant("berta")])
-    let flows = CallSimulation.run(scenario, seed: 1).flows
+    let flows = Tier.call(scenario, seed: 1).flows
     expectNear(try #require(flows.first { $0.from == "anna" }), Double(rate), error)
   }
 
   /// Here the reports have to pass a full path as well.
   @Test func theEstimatesOfTwoFullPathsAreTheirRates() throws {
     let scenario = try #require(NetworkScenario.named("narrow-600"))
-    for flow in CallSimulation.run(scenario, seed: 1).flows {
+    for flow in Tier.call(scenario, seed: 1).flows {
       expectNear(flow, 600, 0.3)
       #expect((540...600).contains(try #require(flow.estimatedKilobitsPerSecond)))
     }
@@ -79,12 +79,13 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
 
   /// Video keeps to what the path has: its queue stays short, no audio is lost, and at least this
   /// many frames per second are shown. At 250 kbit/s half of those of 640x360 may fit.
-  @Test(arguments: [
-    ("narrow-600", 1, 27), ("narrow-600", 2, 27), ("narrow-250", 1, 14), ("narrow-250", 2, 14),
-  ])
+  @Test(
+    arguments: Tier.cases(
+      [("narrow-600", 1, 27), ("narrow-250", 1, 14)],
+      and: [("narrow-600", 2, 27), ("narrow-250", 2, 14)]))
   func videoKeepsToAFullPath(name: String, seed: UInt64, framesPerSecond: Int) throws {
     let scenario = try #require(NetworkScenario.named(name))
-    let result = CallSimulation.run(scenario, seed: seed)
+    let result = Tier.call(scenario, seed: seed)
     #expect(result.violation == nil)
     for flow in result.flows {
       let video = try #require(flow.video)
@@ -97,13 +98,15 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
 
   /// Of 55 s, 1 % where a tenth of the packets are lost, and 4 % where a fifth are. Bursts of
   /// losses may hit what repairs the others: there it holds for four fifths of the flows.
-  @Test(arguments: ["random-loss-10", "burst-loss-10", "random-loss-20", "burst-loss-20"])
+  @Test(
+    .enabled(if: Tier.isAll, "a statistic"),
+    arguments: ["random-loss-10", "burst-loss-10", "random-loss-20", "burst-loss-20"])
   func lossFreezesLittle(name: String) throws {
     let scenario = try #require(NetworkScenario.named(name))
     let most = Duration.milliseconds(name.hasSuffix("10") ? 550 : 2_200)
     var (flows, worse) = (0, [String]())
     for seed in UInt64(1)...10 {
-      let result = CallSimulation.run(scenario, seed: seed)
+      let result = Tier.call(scenario, seed: seed)
       #expect(result.violation == nil)
       for flow in result.flows {
         let video = try #require(flow.video)
@@ -115,10 +118,10 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
   }
 
   /// Audio is complete from 5 s on, and leaves room for a still now and then.
-  @Test(arguments: 1...4 as ClosedRange<UInt64>)
+  @Test(arguments: Tier.seeds(1, of: 4))
   func audioFitsWhereNothingElseDoes(seed: UInt64) throws {
     let scenario = try #require(NetworkScenario.named("narrow-64"))
-    let result = CallSimulation.run(scenario, seed: seed)
+    let result = Tier.call(scenario, seed: seed)
     #expect(result.violation == nil)
     for flow in result.flows {
       #expect(flow.audioLostPercent < 0.1, "seed \(seed): \(flow.audioLostPercent)")
@@ -130,7 +133,7 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
   /// Probing finds the room of an ideal network within seconds, so that no frame waits.
   @Test func aFreePathIsFoundAndUsed() throws {
     let scenario = pair(.ideal, seconds: 10)
-    for flow in CallSimulation.run(scenario, seed: 1).flows {
+    for flow in Tier.call(scenario, seed: 1).flows {
       let estimate = try #require(flow.estimatedKilobitsPerSecond)
       #expect(estimate > 8_000)
       #expect(flow.video?.freezes == 0 && flow.audioLostPercent == 0)
@@ -139,7 +142,7 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
 
   /// Both ends send many times what is left, which loses the reports, too. Video stops long before
   /// the silence is noticed, so that audio and reports come through.
-  @Test(arguments: 1...4 as ClosedRange<UInt64>)
+  @Test(arguments: Tier.seeds(1, of: 4))
   func aPathThatBecomesTooNarrowForReportsDrains(seed: UInt64) throws {
     func link(_ rate: Int) -> PathConditions {
       var conditions = PathConditions.ideal
@@ -157,24 +160,24 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
       return participant
     }
     let scenario = NetworkScenario("narrowing", "", seconds: 20, participants)
-    for flow in CallSimulation.run(scenario, seed: seed).flows {
+    for flow in Tier.call(scenario, seed: seed).flows {
       // 55 % and more if the old rate is sent until then.
       #expect(flow.audioLostPercent < 40, "seed \(seed)")
     }
   }
 
   /// Each keeps at least a quarter, for the minute in which both are there.
-  @Test(arguments: [1, 2] as [UInt64])
+  @Test(arguments: Tier.seeds(1, of: 2))
   func aCallSharesALinkWithTCP(seed: UInt64) throws {
-    let result = CallSimulation.run(try #require(NetworkScenario.named("cubic")), seed: seed)
+    let result = Tier.call(try #require(NetworkScenario.named("cubic")), seed: seed)
     let rate = try #require(result.tcpKilobitsPerSecond)
     #expect((500...1_500).contains(rate), "seed \(seed): \(rate)")
     #expect(result.fairness == nil)
   }
 
-  @Test(arguments: [1, 2] as [UInt64])
+  @Test(arguments: Tier.seeds(1, of: 2))
   func twoFlowsShareALinkFairly(seed: UInt64) throws {
-    let result = CallSimulation.run(try #require(NetworkScenario.named("two-flows")), seed: seed)
+    let result = Tier.call(try #require(NetworkScenario.named("two-flows")), seed: seed)
     let fairness = try #require(result.fairness)
     let rates = result.flows.filter { $0.video != nil }.map(\.lastKilobitsPerSecond)
     #expect((0.9...1).contains(fairness), "seed \(seed): \(rates)")
@@ -194,7 +197,7 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     var conditions = PathConditions.ideal
     (conditions.loss, conditions.jitter) = (0.05, .milliseconds(10))
     let scenario = pair(conditions, seconds: 7)
-    let runs = [1, 1, 2].map { CallSimulation.run(scenario, seed: $0, draws: true) }
+    let runs = [1, 1, 2].map { Tier.call(scenario, seed: $0, draws: true) }
     #expect(runs[0].digest == runs[1].digest && runs[0].drawing == runs[1].drawing)
     #expect(runs[0].digest != runs[2].digest)
     #expect(runs[0].drawing?.contains("anna receives") == true)

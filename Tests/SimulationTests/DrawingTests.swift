@@ -38,7 +38,7 @@ struct DrawingTests {
     #expect(document.contains("width=\"0\" height=\"0\""))
   }
 
-  @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
+  @Test(arguments: Tier.seeds(1, of: 6))
   func aRunIsDrawn(seed: UInt64) throws {
     var options = SimulationOptions(seed: seed, media: false)
     let plain = Simulation.run(options)

@@ -4,11 +4,7 @@ import Testing
 
 /// Entries spread over random graphs reach all nodes soon, at a cost that grows with log(size).
 struct GossipSimulationTests {
-  #if DEBUG
-    static let sizes = [10, 30, 60]
-  #else
-    static let sizes = [10, 30, 100, 300]
-  #endif
+  static let sizes = Tier.cases([10, 30, 100], and: [300])
 
   @Test func costDoesNotGrowFasterThanTheLogarithmOfTheSize() {
     let results = Self.sizes.map { GossipSimulation.run(GossipOptions(nodes: $0)) }

@@ -4,18 +4,17 @@ import Testing
 
 /// Members of a call behind routers whose network changes all the time.
 struct ReachTests {
-  #if DEBUG
-    static let seeds: ClosedRange<UInt64> = 1...5
-  #else
-    static let seeds: ClosedRange<UInt64> = 1...100
-  #endif
+  static let seeds = Tier.seeds(60, of: 100)
 
   @Test func reachablePairsLinkWithinTenSecondsOfTheLastChange() async {
     var changes = ReachChange.allCases.map { _ in 0 }
     var (direct, relayed, apart) = (0, 0, 0)
-    for (seed, result) in await run(Self.seeds, { ReachSimulation.run(ReachOptions(seed: $0)) }) {
+    for (seed, result) in await Tier.run(
+      Self.seeds, { ReachSimulation.run(ReachOptions(seed: $0)) })
+    {
       let failure = result.violation?.description ?? ""
-      #expect(failure.isEmpty, "seed \(seed): \(failure): muster simulate --reach --seed \(seed)")
+      #expect(
+        failure.isEmpty, "seed \(seed): \(failure): muster-lab simulate --reach --seed \(seed)")
       for (index, count) in result.changes.enumerated() { changes[index] += count }
       direct += result.direct
       relayed += result.relayed
@@ -25,7 +24,7 @@ struct ReachTests {
     #expect(direct > relayed && relayed > 0 && apart > 0, "\(direct), \(relayed), \(apart)")
   }
 
-  @Test(arguments: [1, 2, 3] as [UInt64])
+  @Test(arguments: Tier.seeds(1, of: 3))
   func theSameSeedIsTheSameRunToTheByte(seed: UInt64) {
     let first = ReachSimulation.run(ReachOptions(seed: seed, keepsTimeline: true))
     var second = ReachSimulation.run(ReachOptions(seed: seed))
@@ -36,8 +35,8 @@ struct ReachTests {
   }
 
   @Test(arguments: ReachFlaw.allCases)
-  func aPlantedBugIsFoundWithin200Seeds(flaw: ReachFlaw) {
-    let found = (1...200 as ClosedRange<UInt64>).first { seed in
+  func aPlantedBugIsFound(flaw: ReachFlaw) {
+    let found = Tier.hunt(from: 1).first { seed in
       var options = ReachOptions(seed: seed)
       options.flaw = flaw
       return ReachSimulation.run(options).violation != nil

@@ -10,7 +10,9 @@ import Testing
 
   /// The sender's encoder follows the receiver with the most bandwidth, so that the other's trouble
   /// changes neither size nor rate nor, by more than 2 %, the bitrate of what this one gets.
-  @Test(arguments: Trouble.allCases, [1, 2] as [UInt64])
+  @Test(
+    arguments: Tier.cases([Trouble.narrow, .lossy], and: [.narrower, .closed, .slow]),
+    Tier.seeds(1, of: 2))
   func aReceiversTroubleIsItsOwn(trouble: Trouble, seed: UInt64) throws {
     let size = VideoSize(width: 640, height: 360)
     func received(with conditions: PathConditions) throws -> (free: FlowReport, other: FlowReport) {
@@ -22,7 +24,7 @@ import Testing
       ]
       let free = NetworkScenario.Participant("carla")
       let scenario = NetworkScenario("trouble", "", seconds: 45, [sender, other, free])
-      let flows = CallSimulation.run(scenario, seed: seed).flows
+      let flows = Tier.call(scenario, seed: seed).flows
       return (
         try #require(flows.first { $0.from == "anna" && $0.to == "carla" }),
         try #require(flows.first { $0.from == "anna" && $0.to == "berta" })

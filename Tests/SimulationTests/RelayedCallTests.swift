@@ -21,14 +21,14 @@ import Testing
     relay.up = [.init(at: .zero, conditions: conditions)]
     everyone.append(relay)
     let scenario = NetworkScenario("relayed", "", seconds: 60, everyone)
-    let result = CallSimulation.run(scenario, seed: seed)
+    let result = Tier.call(scenario, seed: seed)
     #expect(result.violation == nil)
     let flows = result.flows.filter { $0.from != "relay" && $0.to != "relay" }
     try #require(flows.count == participants * (participants - 1))
     return flows
   }
 
-  @Test(arguments: [1, 2, 3, 4] as [UInt64])
+  @Test(arguments: Tier.seeds(1, of: 4))
   func aRelayedPairSendsWhatTheRelayForwards(seed: UInt64) throws {
     // 2.7 Mbit/s each way are wanted; a relay forwards 1 Mbit/s.
     for flow in try flows(participants: 2, video: Self.large, seed: seed) {
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [1, 2, 3, 4] as [UInt64])
+  @Test(arguments: Tier.seeds(1, of: 4))
   func pairsShareARelay(seed: UInt64) throws {
     // 5.5 Mbit/s are wanted in all; a relay forwards 4 Mbit/s.
     for flow in try flows(participants: 3, video: Self.small, seed: seed) {
@@ -49,7 +49,8 @@ import Testing
     }
   }
 
-  @Test func aRelayedPairFollowsTheLinkOfItsRelay() throws {
+  @Test(.enabled(if: Tier.isAll, "a statistic"))
+  func aRelayedPairFollowsTheLinkOfItsRelay() throws {
     // Both directions leave the relay by the same uplink.
     var conditions = PathConditions.ideal
     conditions.kilobitsPerSecond = 1000

@@ -4,22 +4,19 @@ import Testing
 
 /// Whole simulations: their checks must hold on every seed.
 struct SeedTests {
-  /// The seeds are fixed; `.ci/simulate` draws fresh ones. Unoptimised code takes about twenty
-  /// times as long, so a few seeds have to suffice there.
-  #if DEBUG
-    static let seeds: ClosedRange<UInt64> = 1...30
-  #else
-    static let seeds: ClosedRange<UInt64> = 1...100
-  #endif
+  /// The seeds are fixed; `.ci/simulate` draws fresh ones.
+  static let seeds = Tier.seeds(60, of: 100)
 
   @Test func everySeedKeepsWhatTheCheckersAskFor() async {
     var faults: [Fault] = []
     var shapes: [NetworkShape] = []
     var totals = CallTotals()
     var (epochs, refusals, quiet) = (0 as UInt64, 0 as UInt64, 0)
-    for (seed, result) in await run(Self.seeds, { Simulation.run(SimulationOptions(seed: $0)) }) {
+    for (seed, result) in await Tier.run(
+      Self.seeds, { Simulation.run(SimulationOptions(seed: $0)) })
+    {
       let failure = result.violation?.description ?? ""
-      #expect(failure.isEmpty, "seed \(seed): \(failure): muster simulate --seed \(seed)")
+      #expect(failure.isEmpty, "seed \(seed): \(failure): muster-lab simulate --seed \(seed)")
       for fault in result.faults where !faults.contains(fault) { faults.append(fault) }
       if !shapes.contains(result.shape) { shapes.append(result.shape) }
       totals.ended += result.calls.ended
@@ -63,7 +60,7 @@ struct SeedTests {
 
   @Test(arguments: [2, 3, 5, 8], ChannelKind.allCases)
   func withoutFaultsEveryoneSeesEveryone(nodes: Int, channel: ChannelKind) {
-    for seed in 1...3 as ClosedRange<UInt64> {
+    for seed in Tier.seeds(1, of: 3) {
       let options = SimulationOptions(
         seed: seed, nodes: nodes, seconds: 8, faults: .none, shape: .full, channel: channel,
         media: true)
@@ -78,7 +75,7 @@ struct SeedTests {
 
   @Test(arguments: NetworkShape.allCases)
   func overAnyConnectedGraphAllAgree(shape: NetworkShape) {
-    for seed in 1...4 as ClosedRange<UInt64> {
+    for seed in Tier.seeds(2, of: 4) {
       let options = SimulationOptions(
         seed: seed, nodes: 7, seconds: 10, faults: .none, shape: shape, channel: .open)
       let result = Simulation.run(options)
@@ -89,7 +86,7 @@ struct SeedTests {
 
   @Test(arguments: Fault.allCases)
   func everyFaultAloneIsSurvived(fault: Fault) {
-    for seed in 1...4 as ClosedRange<UInt64> {
+    for seed in Tier.seeds(2, of: 4) {
       let options = SimulationOptions(seed: seed, nodes: 4, seconds: 16, faults: .only([fault]))
       let result = Simulation.run(options)
       #expect(result.violation == nil, "seed \(seed): \(String(describing: result.violation))")
@@ -99,11 +96,7 @@ struct SeedTests {
 
   /// These runs include the ejection checker: no present member may be reported as gone.
   @Test func nobodyIsEjectedAtATenthLost() {
-    #if DEBUG
-      let seconds = 120
-    #else
-      let seconds = 2400
-    #endif
+    let seconds = Tier.isAll ? 2400 : 600
     let options = SimulationOptions(
       seed: 1, nodes: 6, seconds: seconds, faults: .none, loss: 0.1, shape: .full, channel: .open,
       media: false)

@@ -38,6 +38,9 @@ struct RendezvousCommand: AsyncParsableCommand {
       throw MusterError("--for \(seconds) is no time", hint: "give seconds above 0", kind: .usage)
     }
     let host = try await RendezvousHost.start(listen: listen)
+    // Whoever reads that it is ready may end it at once, and then its port is unmapped, too.
+    let (running, end) = AsyncStream.makeStream(of: Never.self)
+    Interruption.catchSignals { end.finish() }
     let addresses = host.listening.map { "\($0)" }
     if json {
       let ready = JSONValue.object([
@@ -53,7 +56,13 @@ struct RendezvousCommand: AsyncParsableCommand {
       let json = json
       await host.mapPort { Self.report($0, json: json) }
     }
-    await waitForTheEnd()
+    if let seconds {
+      Task {
+        try? await Task.sleep(for: .seconds(seconds))
+        end.finish()
+      }
+    }
+    for await _ in running {}
     await host.stop()
   }
 
@@ -68,18 +77,5 @@ struct RendezvousCommand: AsyncParsableCommand {
       print("The router lets others in at \(mapping.outside) (by \(mapping.method.rawValue)).")
     }
     fflush(nil)
-  }
-
-  /// Waits until a signal arrives or the running time is over.
-  private func waitForTheEnd() async {
-    let (running, end) = AsyncStream.makeStream(of: Never.self)
-    Interruption.catchSignals { end.finish() }
-    if let seconds {
-      Task {
-        try? await Task.sleep(for: .seconds(seconds))
-        end.finish()
-      }
-    }
-    for await _ in running {}
   }
 }

@@ -3,8 +3,10 @@
 import collections
 import os
 import random
+import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 
@@ -13,6 +15,7 @@ from check import check
 from meeting import (
     AWAY, PORT, QUIET, after_ready, end, links, member, pair, rendezvous, report, through)
 from netns import inside
+from node import clean_environment
 from registrar import (
     REGISTRATION, Key, Registrar, announce_like, reason_against_signing, registration)
 
@@ -22,6 +25,18 @@ _HELLO, _LIKELY = 64, (42, 64, 350)
 _RECORDS, _OF_ONE_SOURCE, _SOURCES = 4096, 64, 1024
 # The benchmarking range of RFC 2544, unused on the Internet; here routed to the attacker.
 _ATTACKERS = "198.18.0.0/15"
+
+
+@check()
+def a_rendezvous_that_says_it_is_ready_ends_cleanly(t):
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = subprocess.Popen(
+            [t.muster, "rendezvous", "--json", "--no-port-mapping", "--listen", "127.0.0.1:0"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=clean_environment(t.folder))
+        t.later(process.kill)
+        process.stdout.readline()
+        process.send_signal(number)
+        t.expect(process.wait(60) == 0, f"exit code {process.returncode}")
 
 
 @check(needs="namespaces")

@@ -54,6 +54,8 @@ class Context:
         self.tables = []
         self.wrong = []
         self.nodes = []
+        # Whether the run ends before the check does.
+        self.is_interrupted = False
         self._closers = []
         # Random names, so that nodes of concurrent runs on this machine do not meet.
         mark = secrets.token_hex(4)
@@ -225,6 +227,7 @@ class Context:
             found = holds()
             if found:
                 return found
+            self.require(not self.is_interrupted, "the run was interrupted")
             self.require(time.monotonic() < end, f"not within {limit:g} s: {what}")
             time.sleep(0.05)
 

@@ -82,6 +82,7 @@ class _Runner:
                 # A check whose nodes have ended ends as well, and removes its namespaces.
                 pool.shutdown(wait=False, cancel_futures=True)
                 for context in list(self._running):
+                    context.is_interrupted = True
                     for node in context.nodes:
                         node.close()
                 raise

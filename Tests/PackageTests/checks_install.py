@@ -18,7 +18,7 @@ _INSTALL = ".packaging/install"
 _PATIENCE = 30
 
 
-@check(gate=True)
+@check()
 def installing_twice_is_installing_once_and_removing_leaves_nothing(t):
     target = os.path.join(t.folder, "target")
     _install(t, target)
@@ -39,7 +39,7 @@ def installing_twice_is_installing_once_and_removing_leaves_nothing(t):
     t.expect(_files(target) == {"opt/m/share/man/man1/other.1"}, f"left: {_files(target)}")
 
 
-@check(gate=True)
+@check()
 def no_placeholder_is_left_and_paths_are_of_the_prefix(t):
     target = os.path.join(t.folder, "target")
     _install(t, target)
@@ -55,7 +55,7 @@ def no_placeholder_is_left_and_paths_are_of_the_prefix(t):
     t.expect("ExecStart=/opt/m/bin/muster join" in unit, f"the unit does not start it: {unit}")
 
 
-@check(needs="groff", gate=True)
+@check(needs="groff")
 def every_command_and_option_is_in_the_manual(t):
     target = os.path.join(t.folder, "target")
     _install(t, target)
@@ -71,7 +71,7 @@ def every_command_and_option_is_in_the_manual(t):
         [t.muster, "--experimental-dump-help"], capture_output=True, check=True)
     commands = json.loads(dumped.stdout)["command"]["subcommands"]
     for command in commands:
-        if command["commandName"] == "help":
+        if command["commandName"] == "help" or not command["shouldDisplay"]:
             continue
         page = pages.get(f"muster-{command['commandName']}.1", "")
         t.expect(f"muster-{command['commandName']}(1)" in pages["muster.1"],
@@ -84,22 +84,22 @@ def every_command_and_option_is_in_the_manual(t):
     t.figures.append(f"{len(pages)} pages")
 
 
-@check(gate=True)
+@check()
 def bash_completes_commands_options_and_values(t):
     _completes(t, "bash", "share/bash-completion/completions/muster", BASH)
 
 
-@check(needs="fish", gate=True)
+@check(needs="fish")
 def fish_completes_commands_options_and_values(t):
     _completes(t, "fish", "share/fish/vendor_completions.d/muster.fish", FISH)
 
 
-@check(needs="zsh", gate=True)
+@check(needs="zsh")
 def zsh_completes_commands_options_and_values(t):
     _completes(t, "zsh", "share/zsh/site-functions/_muster", ZSH)
 
 
-@check(needs="desktop-file-validate", gate=True)
+@check(needs="desktop-file-validate")
 def the_desktop_entry_is_valid_and_opens_links(t):
     target = os.path.join(t.folder, "target")
     _install(t, target)
@@ -110,7 +110,7 @@ def the_desktop_entry_is_valid_and_opens_links(t):
     t.expect("MimeType=x-scheme-handler/muster;" in _read(path), "it opens no links")
 
 
-@check(needs="systemd-analyze", gate=True)
+@check(needs="systemd-analyze")
 def the_units_are_valid_and_sandboxed(t):
     target = os.path.join(t.folder, "target")
     _install(t, target)
@@ -133,7 +133,7 @@ def the_units_are_valid_and_sandboxed(t):
         t.figures.append(f"{name}: exposure {exposure[1] if exposure else '?'}")
 
 
-@check(gate=True)
+@check()
 def the_desktop_shows_what_is_wrong_with_a_link_until_it_was_read(t):
     target = os.path.join(t.folder, "target")
     _install(t, target)
@@ -146,7 +146,7 @@ def the_desktop_shows_what_is_wrong_with_a_link_until_it_was_read(t):
     terminal.ends()
 
 
-@check(gate=True)
+@check()
 def without_a_channel_the_terminal_is_asked_for_one_and_its_passphrase(t):
     data = os.path.join(t.folder, "data")
     other = t.node("anna")

@@ -38,7 +38,7 @@ struct RendezvousCommand: AsyncParsableCommand {
       throw MusterError("--for \(seconds) is no time", hint: "give seconds above 0", kind: .usage)
     }
     let host = try await RendezvousHost.start(listen: listen)
-    // Whoever reads that it is ready may end it at once, and then its port is unmapped, too.
+    // Before it says that it is ready: a signal that answers this has to unmap the port, too.
     let (running, end) = AsyncStream.makeStream(of: Never.self)
     Interruption.catchSignals { end.finish() }
     let addresses = host.listening.map { "\($0)" }

@@ -18,10 +18,13 @@ def reason_against_dht(muster, folder):
         return "no dhtnode"
     # A usage error in any build, which ends at once; its text shows whether the DHT is built in.
     reported = subprocess.run(
-        [muster, "join", "probe", "--dht", "nowhere", "--data", os.path.join(folder, "probe")],
+        [muster, "join", "probe", "--dht", "127.0.0.1:1", "--interface", "nowhere", "--data",
+         os.path.join(folder, "probe")],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20,
         env=clean_environment(folder))
-    return None if "is not an address" in reported.stderr else "this build has no DHT: make build TRAITS=DHT"
+    if "there is no interface" in reported.stderr:
+        return None
+    return "this build has no DHT: make build TRAITS=DHT"
 
 
 class Dht:

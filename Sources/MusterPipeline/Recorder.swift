@@ -105,18 +105,23 @@ package final class Recorder: Sendable {
         }
       }
     }
-    for index in 0..<tracks.count { tracks[at: index].close() }
+    do {
+      for index in 0..<tracks.count { try tracks[at: index].close() }
+    } catch {
+      failed(MusterError("the end of a recording is lost (\(error))", hint: "check the disk"))
+    }
   }
 
   private func take(_ input: Input, _ tracks: inout PeerTable<LinkID, Track>) throws {
     switch input {
     case .frame(let frame, let stream, let name):
-      try tracks[at: track(of: stream.link, &tracks)].add(
-        frame, of: stream.stream, name: name, id: stream.link.peer)
+      try tracks[at: track(of: stream.link, &tracks)].add(frame, of: stream.stream, name: name)
     case .audio(let audio, let link):
-      try tracks[at: track(of: link, &tracks)].add(audio, id: link.peer)
-    case .ended(.video(let stream)): close(stream.link, &tracks) { $0.close(stream.stream) }
-    case .ended(.audio(let link)): close(link, &tracks) { $0.closeAudio() }
+      try tracks[at: track(of: link, &tracks)].add(audio)
+    case .ended(.video(let stream)):
+      try close(stream.link, &tracks) { track throws in try track.close(stream.stream) }
+    case .ended(.audio(let link)):
+      try close(link, &tracks) { track throws in try track.closeAudio() }
     }
   }
 }
@@ -124,10 +129,10 @@ package final class Recorder: Sendable {
 extension Recorder {
   /// Finishes files of a member with `body`; removes the member's track when no file is left open.
   private func close(
-    _ link: LinkID, _ tracks: inout PeerTable<LinkID, Track>, _ body: (inout Track) -> Void
-  ) {
+    _ link: LinkID, _ tracks: inout PeerTable<LinkID, Track>, _ body: (inout Track) throws -> Void
+  ) throws {
     guard let index = tracks.index(of: link) else { return }
-    body(&tracks[at: index])
+    try body(&tracks[at: index])
     if !tracks[at: index].isOpen { tracks[link] = nil }
   }
 
@@ -135,7 +140,7 @@ extension Recorder {
   private func track(of link: LinkID, _ tracks: inout PeerTable<LinkID, Track>) -> Int {
     if let index = tracks.index(of: link) { return index }
     let name = names.withLock { $0[link] } ?? "member"
-    tracks[link] = Track(directory: directory, name: name)
+    tracks[link] = Track(directory: directory, name: name, id: link.peer)
     return tracks.index(of: link) ?? 0  // inserted above
   }
 }
@@ -143,14 +148,29 @@ extension Recorder {
 /// The recording of one video stream.
 private struct VideoTrack {
   var file: IVFWriter?
+  /// The stream's name in its offer.
+  var name = ""
   /// Frames received before their capture time was known.
   var waiting: [ReceivedFrame] = []
+  /// Their bytes.
+  var waitingBytes = 0
+
+  mutating func hold(_ frame: ReceivedFrame) {
+    waiting.append(frame)
+    waitingBytes += frame.data.count
+  }
+
+  mutating func takeWaiting() -> [ReceivedFrame] {
+    defer { (waiting, waitingBytes) = ([], 0) }
+    return waiting
+  }
 }
 
 /// The recording of one member.
 private struct Track {
   private let directory: String
   private let name: String
+  private let id: NodeID
   private var path: String?
   /// The video recordings, by the index of the stream.
   private var video = Array(repeating: VideoTrack(), count: Limits.videoStreams)
@@ -167,43 +187,52 @@ private struct Track {
   /// The maximum number of frames held per stream until the first sender report: two seconds of
   /// audio.
   private static let waitingLimit = 100
+  /// The maximum number of bytes of these frames, of each stream.
+  private static let waitingBytes = 4 << 20
   /// The maximum number of samples by which a file may be ahead of real time (5 s), so that jumping
   /// timestamps cannot fill the disk with silence.
   private static let lead = 5 * 48_000
   /// One second of silence, the unit in which gaps are filled.
   private static let silence = [Int16](repeating: 0, count: 48_000)
 
-  init(directory: String, name: String) {
+  init(directory: String, name: String, id: NodeID) {
     self.directory = directory
     self.name = name
+    self.id = id
   }
 
-  mutating func add(
-    _ frame: ReceivedFrame, of stream: StreamID, name: String, id: NodeID
-  ) throws {
+  mutating func add(_ frame: ReceivedFrame, of stream: StreamID, name: String) throws {
+    let index = stream.index
+    video[index].name = name
     guard let capturedAt = frame.capturedAt else {
-      if video[stream.index].waiting.count < Self.waitingLimit {
-        video[stream.index].waiting.append(frame)
+      if video[index].waiting.count < Self.waitingLimit,
+        video[index].waitingBytes + frame.data.count <= Self.waitingBytes
+      {
+        video[index].hold(frame)
       }
       return
     }
-    let waiting = video[stream.index].waiting
-    video[stream.index].waiting = []
-    for earlier in waiting {
-      let ticks = Int64(Int32(bitPattern: earlier.timestamp &- frame.timestamp))
+    try writeWaiting(of: stream, until: frame.timestamp, at: capturedAt)
+    try write(frame, of: stream, at: capturedAt)
+  }
+
+  /// Writes the frames that were held back, now that the capture time of one timestamp is known.
+  private mutating func writeWaiting(
+    of stream: StreamID, until timestamp: UInt32, at capturedAt: Instant
+  ) throws {
+    for earlier in video[stream.index].takeWaiting() {
+      let ticks = Int64(Int32(bitPattern: earlier.timestamp &- timestamp))
       let at = capturedAt + .nanoseconds(ticks * 1_000_000_000 / 90_000)
-      try write(earlier, of: stream, name: name, at: at, id: id)
+      try write(earlier, of: stream, at: at)
     }
-    try write(frame, of: stream, name: name, at: capturedAt, id: id)
   }
 
   private mutating func write(
-    _ frame: ReceivedFrame, of stream: StreamID, name: String, at capturedAt: Instant, id: NodeID
+    _ frame: ReceivedFrame, of stream: StreamID, at capturedAt: Instant
   ) throws {
     if video[stream.index].file == nil {
       guard frame.isKeyframe else { return }
-      video[stream.index].file = try IVFWriter(
-        path: try videoPath(stream, name, id), size: frame.size)
+      video[stream.index].file = try IVFWriter(path: try videoPath(stream), size: frame.size)
     }
     let start = begin(at: capturedAt)
     let nanoseconds = max(0, (capturedAt - start).wholeNanoseconds)
@@ -211,24 +240,28 @@ private struct Track {
     try video[stream.index].file?.append(frame.data, timestamp: ticks)
   }
 
-  mutating func add(_ audio: DecodedAudio, id: NodeID) throws {
+  mutating func add(_ audio: DecodedAudio) throws {
     guard let capturedAt = audio.capturedAt else {
       if waitingAudio.count < Self.waitingLimit { waitingAudio.append(audio) }
       return
     }
+    try writeWaitingAudio(until: audio.timestamp, at: capturedAt)
+    try write(audio, at: capturedAt)
+  }
+
+  private mutating func writeWaitingAudio(until timestamp: UInt32, at capturedAt: Instant) throws {
     let waiting = waitingAudio
     waitingAudio = []
     for earlier in waiting {
-      let samples = Int64(Int32(bitPattern: earlier.timestamp &- audio.timestamp))
-      try write(earlier, at: capturedAt + .nanoseconds(samples * 1_000_000_000 / 48_000), id: id)
+      let samples = Int64(Int32(bitPattern: earlier.timestamp &- timestamp))
+      try write(earlier, at: capturedAt + .nanoseconds(samples * 1_000_000_000 / 48_000))
     }
-    try write(audio, at: capturedAt, id: id)
   }
 
   /// Writes samples at the position given by their RTP timestamp: fills gaps with silence and drops
   /// samples whose position is already written.
-  private mutating func write(_ decoded: DecodedAudio, at capturedAt: Instant, id: NodeID) throws {
-    if audio == nil { audio = try WAVWriter(path: try filePath(id) + ".wav") }
+  private mutating func write(_ decoded: DecodedAudio, at capturedAt: Instant) throws {
+    if audio == nil { audio = try WAVWriter(path: try filePath() + ".wav") }
     let start = begin(at: capturedAt)
     var position: Int
     if let nextTimestamp {
@@ -272,18 +305,17 @@ private struct Track {
 
   /// `NAME-ID.ivf` for the camera and `NAME-ID-STREAM.ivf` for other streams, with a numeric suffix
   /// if the file exists.
-  private mutating func videoPath(
-    _ stream: StreamID, _ name: String, _ id: NodeID
-  ) throws -> String {
-    let base = try filePath(id)
+  private mutating func videoPath(_ stream: StreamID) throws -> String {
+    let base = try filePath()
     guard stream != .camera else { return base + ".ivf" }
+    let name = video[stream.index].name
     return Self.unused("\(base)-\(DisplayText.fileName(name))") { access($0 + ".ivf", F_OK) != 0 }
       + ".ivf"
   }
 
   /// `NAME-ID`, with a numeric suffix if an earlier recording has that name, so that no file is
   /// overwritten.
-  private mutating func filePath(_ id: NodeID) throws -> String {
+  private mutating func filePath() throws -> String {
     if let path { return path }
     let base = "\(directory)/\(DisplayText.fileName(name))-\(id.short)"
     let unused = Self.unused(base) { base in
@@ -303,22 +335,32 @@ private struct Track {
     return candidate
   }
 
-  /// Whether any file is open.
-  var isOpen: Bool { audio != nil || video.contains { $0.file != nil } }
+  /// Whether any file is open or yet to be opened.
+  var isOpen: Bool {
+    audio != nil || !waitingAudio.isEmpty
+      || video.contains { $0.file != nil || !$0.waiting.isEmpty }
+  }
 
-  mutating func close(_ stream: StreamID) {
+  /// Finishes a stream. One that ended before the first sender report begins with the others, or
+  /// where its first frame is.
+  mutating func close(_ stream: StreamID) throws {
+    if let first = video[stream.index].waiting.first {
+      try writeWaiting(of: stream, until: first.timestamp, at: origin ?? BootClock.now)
+    }
     video[stream.index].file?.close()
     video[stream.index] = VideoTrack()
   }
 
-  mutating func closeAudio() {
+  mutating func closeAudio() throws {
+    if let first = waitingAudio.first {
+      try writeWaitingAudio(until: first.timestamp, at: origin ?? BootClock.now)
+    }
     audio?.close()
     audio = nil
-    waitingAudio = []
   }
 
-  mutating func close() {
-    for stream in StreamID.all { close(stream) }
-    closeAudio()
+  mutating func close() throws {
+    for stream in StreamID.all { try close(stream) }
+    try closeAudio()
   }
 }

@@ -16,19 +16,25 @@ enum ChannelOpening {
     var rendezvous: [String] = []
     /// Whether anyone who knows the channel's name has its key.
     var isPublic = false
+    /// What the user should know of another channel with the same name.
+    var notice: MusterError?
   }
 
-  /// Resolves a channel, and stores an invited or open channel that is not stored yet. Throws if
-  /// the invite is damaged or the store fails, or if the node is in the channel already or in one
-  /// of the same name (`joined`): names tell channels apart in events and commands.
+  /// Resolves a channel, and stores an invited or open channel that is not stored yet. A key or an
+  /// invite decides which channel it is; a name alone means what is remembered under it.
+  ///
+  /// Throws if the invite is damaged or the store fails, if the channel cannot be told from another
+  /// that is remembered, or if the node is in the channel already or in one of the same name
+  /// (`joined`): names tell channels apart in events and commands.
   static func open(
     _ channel: Configuration.Channel, store: Store?,
     beside joined: [(id: ChannelID, name: String)]
   ) throws(MusterError) -> Result {
-    let (found, isStored) = try resolve(channel, store: store)
+    let resolved = try resolve(channel, store: store)
+    let found = resolved.channel
     try check(found, beside: joined)
-    guard var setup = found.setup else { throw damaged }
-    if !isStored {
+    guard var setup = found.setup else { throw .damagedInvite }
+    if !resolved.isStored {
       var kept = found
       // The key of a public channel is its name.
       if found.isPublic { kept.keys = [] }
@@ -37,24 +43,30 @@ enum ChannelOpening {
     try store?.fill(&setup)
     return Result(
       setup: setup, peers: found.bootstrapAddresses, rendezvous: found.rendezvous,
-      isPublic: found.isPublic)
+      isPublic: found.isPublic, notice: resolved.notice)
   }
 
-  /// The channel, and whether all of it is stored: a full disk is no obstacle then.
-  private typealias Resolved = (channel: StoredChannel, isStored: Bool)
+  private struct Resolved {
+    var channel: StoredChannel
+    /// Whether all of the channel is stored: a full disk is no obstacle then.
+    var isStored: Bool
+    var notice: MusterError?
+  }
 
   private static func resolve(
     _ channel: Configuration.Channel, store: Store?
   ) throws(MusterError) -> Resolved {
     switch channel.source {
-    case .invite(let invite): return (try invited(invite, store: store), false)
-    case .open(let key): return try open(channel.name, key, store: store)
-    case .named: return try named(channel.name, store: store)
-    case .openOrCreated(let key):
-      let known = try store?.channels(named: channel.name) ?? []
-      let meant = known.filter { $0.genesis != nil || $0.id.isNamed(by: channel.name) }
-      if let only = try Store.only(meant, named: channel.name) { return (only, true) }
-      return try open(channel.name, key, store: store)
+    case .invite(let invite): try invited(invite, store: store)
+    case .open(let key): try open(channel.name, key, store: store)
+    case .openUnlessCreated(let key): try openUnlessCreated(channel.name, key, store: store)
+    case .stored:
+      if let stored = try remembered(channel.name, store: store) {
+        Resolved(channel: stored, isStored: true)
+      } else {
+        throw unknown(channel.name)
+      }
+    case .storedOrPublic: try storedOrPublic(channel.name, store: store)
     }
   }
 
@@ -70,40 +82,106 @@ enum ChannelOpening {
       hint: "leave that one, or give one of them another name with muster channel rename")
   }
 
-  /// The remembered channel with this name or id; otherwise the open channel whose key is derived
-  /// from the name.
-  private static func named(
+  // MARK: By name
+
+  /// The remembered channel with this name or id and its keys; nil if there is none, or only the
+  /// public one.
+  private static func remembered(
     _ name: String, store: Store?
-  ) throws(MusterError) -> Resolved {
-    let stored = try store?.channel(named: name)
-    guard let stored, !stored.isPublic else {
-      let name = stored?.name ?? name
-      return try open(name, ChannelKey.fromName(name), store: store)
-    }
+  ) throws(MusterError) -> StoredChannel? {
+    guard let stored = try store?.channel(named: name), !stored.isPublic else { return nil }
     guard !stored.keys.isEmpty else {
       throw MusterError(
-        "the secret of \(name) is not remembered",
+        "the secret of \(stored.name) is not remembered",
         hint: "give it once more with --passphrase or --key-file, or muster channel forget it",
         kind: .usage)
     }
-    return (stored, true)
+    return stored
   }
+
+  private static func storedOrPublic(
+    _ name: String, store: Store?
+  ) throws(MusterError) -> Resolved {
+    if let stored = try remembered(name, store: store) {
+      return Resolved(channel: stored, isStored: true)
+    }
+    guard Hex.isID(name) else { return try open(name, .fromName(name), store: store) }
+    guard let known = try store?.channel(named: name) else { throw unknown(name) }
+    return try open(known.name, .fromName(known.name), store: store)
+  }
+
+  private static func unknown(_ name: String) -> MusterError {
+    MusterError(
+      "no channel \(DisplayText.sanitized(name, limit: 64)) is remembered here",
+      hint: "join it once with its passphrase, key file or invite; see muster channel list",
+      kind: .usage)
+  }
+
+  // MARK: By key
 
   private static func open(
     _ name: String, _ key: ChannelKey, store: Store?
   ) throws(MusterError) -> Resolved {
     let id = key.channelID
     let known = try store?.channel(id)
+    if known == nil { try ChannelName.check(name) }
     var channel =
       known ?? StoredChannel(id: id, name: name, createdAt: WallClock.milliseconds / 1000)
     channel.keys = [EpochKey(number: 0, key: key)]
-    return (channel, known.map { $0.isPublic || !$0.keys.isEmpty } ?? false)
+    let namesake = try namesakes(of: channel, store).first { !$0.isPublic }
+    // A new passphrase is said once, a channel that somebody else may have named each time.
+    let isWorthSaying = !channel.isPublic && (known == nil || namesake?.genesis != nil)
+    return Resolved(
+      channel: channel, isStored: known.map { $0.isPublic || !$0.keys.isEmpty } ?? false,
+      notice: isWorthSaying ? namesake.map { notice(channel, beside: $0) } : nil)
   }
+
+  private static func openUnlessCreated(
+    _ name: String, _ key: ChannelKey, store: Store?
+  ) throws(MusterError) -> Resolved {
+    let resolved = try open(name, key, store: store)
+    let created = try namesakes(of: resolved.channel, store).first { $0.genesis != nil }
+    guard let created, try store?.channel(key.channelID) == nil else { return resolved }
+    // Nobody else can have given a channel of this machine its name.
+    if created.wasCreatedHere {
+      let notice = MusterError(
+        "\(name), \(created.id), was created here and needs no secret: the one given is not used",
+        hint: "give it with --passphrase or --key-file to join the open channel of that name")
+      return Resolved(channel: created, isStored: true, notice: notice)
+    }
+    throw MusterError(
+      "the secret is that of the open channel \(name), \(key.channelID), but the created channel "
+        + "\(name), \(created.id), is remembered",
+      hint: "name that one by its id, or give the secret with --passphrase or --key-file",
+      kind: .usage)
+  }
+
+  /// The other remembered channels with the channel's name.
+  private static func namesakes(
+    of channel: StoredChannel, _ store: Store?
+  ) throws(MusterError) -> [StoredChannel] {
+    try store?.channels().filter { $0.name == channel.name && $0.id != channel.id } ?? []
+  }
+
+  private static func notice(
+    _ channel: StoredChannel, beside other: StoredChannel
+  ) -> MusterError {
+    other.genesis == nil
+      ? MusterError(
+        "this is a new channel \(channel.name), \(channel.id): the one remembered so far, "
+          + "\(other.id), has another secret",
+        hint: "check the secret if you expected to meet those of before")
+      : MusterError(
+        "this is the open channel \(channel.name), \(channel.id), not the created one of that "
+          + "name, \(other.id)", hint: "name that one by its id")
+  }
+
+  // MARK: By invite
 
   private static func invited(
     _ invite: Invite, store: Store?
-  ) throws(MusterError) -> StoredChannel {
-    guard let key = ChannelKey(secret: invite.key) else { throw damaged }
+  ) throws(MusterError) -> Resolved {
+    guard let key = ChannelKey(secret: invite.key) else { throw .damagedInvite }
     var stored = StoredChannel(
       id: key.channelID, name: invite.name, createdAt: WallClock.milliseconds / 1000)
     stored.bootstrapAddresses = invite.peers
@@ -111,13 +189,20 @@ enum ChannelOpening {
     if let bytes = invite.genesis {
       guard let genesis = SignedGenesis.verified(bytes), let grant = invite.grant,
         let seed = invite.oneTimeSeed, Identity(seed: seed) != nil
-      else { throw damaged }
+      else { throw .damagedInvite }
       stored.id = genesis.channelID
       stored.genesis = bytes
       stored.credential = StoredChannel.InviteCredential(grant: grant, seed: seed)
     }
     stored.keys = [EpochKey(number: invite.epoch, key: key)]
-    guard var known = try store?.channel(stored.id) else { return stored }
+    guard var known = try store?.channel(stored.id) else {
+      try ChannelName.check(stored.name)
+      let others = try namesakes(of: stored, store)
+      if let other = others.first(where: { !$0.isPublic }) ?? others.first {
+        throw taken(stored, by: other)
+      }
+      return Resolved(channel: stored, isStored: false)
+    }
     // Stored keys take precedence, and anyone can write an invite: a new key needs a grant by an
     // owner, unless the channel's id follows from the key.
     let rights = try store?.rights(in: known)
@@ -128,7 +213,19 @@ enum ChannelOpening {
     known.credential = stored.credential
     known.bootstrapAddresses = merged(invite.peers, known.bootstrapAddresses)
     known.rendezvous = merged(invite.rendezvous, known.rendezvous)
-    return known
+    return Resolved(channel: known, isStored: false)
+  }
+
+  /// Anyone can make a channel of any name, and a link to it takes one click: it must not stand for
+  /// another channel in what is typed later.
+  private static func taken(_ new: StoredChannel, by other: StoredChannel) -> MusterError {
+    let command =
+      other.isPublic
+      ? "muster channel forget \(other.id)" : "muster channel rename \(other.id) NAME"
+    return MusterError(
+      "the invite is to another channel \(new.name), \(new.id), than the one that is remembered "
+        + "by this name, \(other.id)",
+      hint: "if you mean to be in both, first make room with \(command)", kind: .usage)
   }
 
   private static func merged(_ new: [String], _ known: [String]) -> [String] {
@@ -147,10 +244,6 @@ enum ChannelOpening {
     else { return false }
     let seconds = WallClock.milliseconds / 1000
     return rights.role(of: entry.entry.author, at: seconds) == .owner
-  }
-
-  private static var damaged: MusterError {
-    MusterError("the invite is damaged", hint: "copy it again, or ask for a new one")
   }
 }
 

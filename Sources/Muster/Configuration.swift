@@ -24,15 +24,19 @@ public struct Configuration: Sendable {
 
     /// The source of the channel's key.
     public enum Source: Sendable {
-      /// The channel stored under this name, or else the open channel whose key anyone can derive
-      /// from the name.
-      case named
-      /// The created channel stored under this name, or else the open channel with this key, which
-      /// takes precedence over a stored open channel: agreeing on a new passphrase is how members
-      /// exclude others from one.
-      case openOrCreated(ChannelKey)
-      /// The open channel with this key.
+      /// The remembered channel with this name or id; an error if there is none, and for a public
+      /// channel, which anyone who knows its name can join.
+      case stored
+      /// The remembered channel with this name or id, or else the public channel of this name.
+      case storedOrPublic
+      /// The open channel with this key, whichever other channel is remembered under the name:
+      /// agreeing on a new passphrase is how members exclude others from an open channel.
       case open(ChannelKey)
+      /// The open channel with this key, unless it is not remembered, but a created channel of the
+      /// same name is: that one if it was created here, else an error. For a key that was not given
+      /// for this channel alone, such as one from an exported passphrase.
+      case openUnlessCreated(ChannelKey)
+      /// The channel of the invite; an error if another channel is remembered under its name.
       case invite(Invite)
     }
   }

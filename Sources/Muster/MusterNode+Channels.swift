@@ -32,13 +32,14 @@ extension MusterNode {
             "channel \(opened.setup.name) has no passphrase: anyone who knows its name can join "
               + "and listen", hint: "use a passphrase, or muster channel create")))
     }
+    if let notice = opened.notice { emit(.warning(notice)) }
     loadTrust(of: id)
     ownRecords[id] = nil
     if call { autoJoinChannels.append(id) }
-    add(peers: opened.peers, rendezvous: opened.rendezvous)
+    add(peers: opened.peers, rendezvous: opened.rendezvous, for: id)
     node.setFinders(
-      rendezvousServers: rendezvousNames.endpoints.count,
-      others: !peerNames.endpoints.isEmpty || dht != nil)
+      rendezvousServers: rendezvousNames.entries.count,
+      others: !peerNames.entries.isEmpty || dht != nil)
     perform(node.join(opened.setup, call: call, at: now))
   }
 
@@ -66,6 +67,7 @@ extension MusterNode {
       ownRecords[channel] = nil
       autoJoinChannels.removeAll { $0 == channel }
       declinedCalls[channel] = nil
+      removeNames(of: channel)
     }
   }
 
@@ -85,14 +87,11 @@ extension MusterNode {
     guard let name = command.channel else {
       throw MusterError("join which channel", hint: "add \"channel\" or \"invite\"", kind: .usage)
     }
-    guard !name.isEmpty, DisplayText.sanitized(name, limit: Limits.channelNameBytes) == name else {
-      throw MusterError(
-        "that is no channel name",
-        hint: "use 1 to \(Limits.channelNameBytes) bytes of ordinary text", kind: .usage)
-    }
-    var source = Configuration.Channel.Source.named
+    try ChannelName.checkReference(name)
+    var source = Configuration.Channel.Source.storedOrPublic
     var weakness: MusterError?
     if let passphrase = command.passphrase {
+      try ChannelName.check(name)
       // Key derivation takes tenths of a second by design and must not block the event loop.
       let key = await Task.detached { ChannelKey.fromPassphrase(passphrase, name: name) }.value
       guard !passphrase.isEmpty, let key else {

@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCore
+import MusterDiscovery
 import MusterNetwork
 
 /// Methods for resolving the peers and rendezvous servers named by the user, an invite or an
@@ -18,45 +19,68 @@ extension MusterNode {
   }
 
   private func resolvePeers() {
-    guard !peerNames.endpoints.isEmpty, !peerNames.isBeingResolved else { return }
+    guard !peerNames.entries.isEmpty, !peerNames.isBeingResolved else { return }
     peerNames.isBeingResolved = true
     let names = peerNames
     Task {
       let found = await names.resolve(within: Self.namePatience)
       peerNames.isBeingResolved = false
       guard !isStopping else { return }
-      peerAddresses.named = found.flatMap(\.addresses)
+      peerAddresses.named = Self.contacts(found)
       perform(node.setPeers(peerAddresses.all, at: now))
-      if peerNames.endpoints != names.endpoints { resolvePeers() }
+      if peerNames.entries != names.entries { resolvePeers() }
     }
   }
 
   private func resolveRendezvous() {
-    guard !rendezvousNames.endpoints.isEmpty, !rendezvousNames.isBeingResolved else { return }
+    guard !rendezvousNames.entries.isEmpty, !rendezvousNames.isBeingResolved else { return }
     rendezvousNames.isBeingResolved = true
     let names = rendezvousNames
     Task {
       let found = await names.resolve(within: Self.namePatience)
       rendezvousNames.isBeingResolved = false
       guard !isStopping else { return }
-      perform(node.setRendezvous(found.flatMap(\.addresses), at: now))
+      perform(node.setRendezvous(Self.contacts(found), at: now))
       rememberRendezvous(found)
       warnOfSilence(found)
-      if rendezvousNames.endpoints != names.endpoints { resolveRendezvous() }
+      if rendezvousNames.entries != names.entries { resolveRendezvous() }
     }
   }
 
-  /// Adds peers and rendezvous servers, each as `HOST:PORT`; malformed texts are ignored.
-  func add(peers: [String], rendezvous: [String]) {
-    let before = (peerNames.endpoints, rendezvousNames.endpoints)
-    peerNames.add(peers, limit: Limits.configuredPeers)
-    rendezvousNames.add(rendezvous, limit: Limits.rendezvous)
-    if before != (peerNames.endpoints, rendezvousNames.endpoints) { resolve() }
+  private typealias Found = (entry: PeerResolver.Entry, addresses: [Address])
+
+  private static func contacts(_ found: [Found]) -> [Contact] {
+    found.flatMap { one in one.addresses.map { Contact($0, for: one.entry.channels) } }
+  }
+
+  /// Adds the peers and rendezvous servers of a channel, each as `HOST:PORT`; malformed texts are
+  /// ignored.
+  func add(peers: [String], rendezvous: [String], for channel: ChannelID) {
+    changeNames {
+      $0.peerNames.add(peers, for: channel, limit: Limits.configuredPeers)
+      $0.rendezvousNames.add(rendezvous, for: channel, limit: Limits.rendezvous)
+    }
+  }
+
+  /// Forgets the peers and rendezvous servers that serve this channel alone.
+  func removeNames(of channel: ChannelID) {
+    guard !isStopping else { return }
+    rememberedRendezvous[channel] = nil
+    changeNames {
+      $0.peerNames.remove(channel)
+      $0.rendezvousNames.remove(channel)
+    }
+  }
+
+  private func changeNames(_ change: (isolated MusterNode) -> Void) {
+    let before = (peerNames.entries, rendezvousNames.entries)
+    change(self)
+    if before != (peerNames.entries, rendezvousNames.entries) { resolve() }
   }
 
   /// Warns once if no rendezvous server has answered for 9 s, because members beyond the LAN cannot
   /// be found then.
-  private func warnOfSilence(_ found: [(endpoint: PeerResolver.Endpoint, addresses: [Address])]) {
+  private func warnOfSilence(_ found: [Found]) {
     guard node.answeringRendezvous.isEmpty, !isStopping else {
       rendezvousAskedAt = nil
       return
@@ -69,8 +93,8 @@ extension MusterNode {
     hasWarnedOfSilence = true
     // Names from an invite are untrusted text.
     func shown(_ text: String) -> String { DisplayText.sanitized(text, limit: 80) }
-    let names = found.map { shown($0.endpoint.text) }
-    let unknown = found.filter(\.addresses.isEmpty).map { shown($0.endpoint.host) }
+    let names = found.map { shown($0.entry.endpoint.text) }
+    let unknown = found.filter(\.addresses.isEmpty).map { shown($0.entry.endpoint.host) }
     emit(
       .warning(
         MusterError(
@@ -80,18 +104,19 @@ extension MusterNode {
           hint: "muster doctor\(names.map { " --rendezvous \($0)" }.joined()) tells why")))
   }
 
-  /// Stores the rendezvous servers for the next start, beginning with the servers that answer; does
-  /// nothing if no server answers.
-  private func rememberRendezvous(
-    _ found: [(endpoint: PeerResolver.Endpoint, addresses: [Address])]
-  ) {
+  /// Stores the rendezvous servers of each channel for the next start, beginning with those that
+  /// answer; does nothing for a channel of which none answers.
+  private func rememberRendezvous(_ found: [Found]) {
+    guard let writer else { return }
     let answering = node.answeringRendezvous
-    let good = found.filter { $0.addresses.contains(where: answering.contains) }
-    guard let writer, !good.isEmpty else { return }
-    let rest = found.filter { one in !good.contains { $0.endpoint == one.endpoint } }
-    let texts = (good + rest).map(\.endpoint.text)
-    guard texts != rememberedRendezvous else { return }
-    rememberedRendezvous = texts
-    writer.write(node.channelIDs.map { .rendezvous(texts, channel: $0) })
+    for channel in node.channelIDs {
+      let serving = found.filter { $0.entry.serves(channel) }
+      let good = serving.filter { $0.addresses.contains(where: answering.contains) }
+      let rest = serving.filter { one in !good.contains { $0.entry == one.entry } }
+      let texts = (good + rest).map(\.entry.endpoint.text)
+      guard !good.isEmpty, texts != rememberedRendezvous[channel] else { continue }
+      rememberedRendezvous[channel] = texts
+      writer.write([.rendezvous(texts, channel: channel)])
+    }
   }
 }

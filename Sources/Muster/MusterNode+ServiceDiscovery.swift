@@ -1,17 +1,18 @@
 import MusterBase
 import MusterDevices
+import MusterDiscovery
 import MusterNetwork
 
 /// The candidate addresses of other nodes, by source.
 struct PeerAddresses {
   /// The addresses of the names given by the user or an invite.
-  var named: [Address] = []
+  var named: [Contact] = []
   /// The addresses found by DNS-SD.
   var services: [Address] = []
   var discovery: ServiceDiscovery?
 
-  /// All addresses, `named` first, so that unknown hosts cannot displace the user's addresses.
-  var all: [Address] { named + services }
+  /// All contacts, `named` first, so that unknown hosts cannot displace the user's addresses.
+  var all: [Contact] { named + services.map { Contact($0) } }
 }
 
 /// Service discovery by DNS-SD (RFC 6763), which finds further addresses to send announcements to.

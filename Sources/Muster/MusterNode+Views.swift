@@ -30,7 +30,9 @@ extension MusterNode {
     /// The members that this node may mute for everyone or remove from the call.
     public var moderated: [NodeID]
     /// Whether the channel has an owner and roles.
-    public var isCreated: Bool
+    public var isCreated: Bool { kind == .created }
+    /// `created` for a channel with an owner and roles, otherwise `open`.
+    public var kind: Administration.ChannelSummary.Kind
     /// The channel's policies, fixed when it was created; the defaults in an open channel.
     public var settings: ChannelSettings
   }
@@ -48,7 +50,7 @@ extension MusterNode {
         speaker: node.dominantSpeaker(in: channel),
         outranked: node.outrankedStreams(in: channel), removedBy: node.remover(in: channel),
         moderated: members.map(\.id).filter { node.mayModerate($0, in: channel) },
-        isCreated: node.genesis(of: channel) != nil,
+        kind: node.genesis(of: channel) == nil ? .open : .created,
         settings: node.genesis(of: channel)?.genesis.settings ?? ChannelSettings())
     }
   }

@@ -22,8 +22,8 @@ public actor MusterNode {
   public nonisolated let id: NodeID
   /// The UDP addresses that the node is bound to.
   public nonisolated let listening: [Address]
-  /// The names of the channels joined at the start.
-  public nonisolated let channelNames: [String]
+  /// The channels joined at the start.
+  public nonisolated let joinedAtStart: [JoinedChannelRecord]
   nonisolated let loop: any EventLoop
   nonisolated let readyAt: Instant
   nonisolated let feed = EventFeed()
@@ -66,8 +66,8 @@ public actor MusterNode {
   /// The DHT state; nil if no DHT is configured.
   var dht: DHTState?
   nonisolated let dhtInbox = DHTInbox()
-  /// The rendezvous servers last written to the store, as `HOST:PORT`.
-  var rememberedRendezvous: [String] = []
+  /// The rendezvous servers of each channel last written to the store, as `HOST:PORT`.
+  var rememberedRendezvous: [ChannelID: [String]] = [:]
   /// The start of the current silence of all rendezvous servers; nil while a server answers.
   var rendezvousAskedAt: Instant?
   var hasWarnedOfSilence = false
@@ -102,7 +102,7 @@ public actor MusterNode {
 
   private init(
     _ configuration: Configuration, node: consuming Node, sockets: Sockets, media: MediaThreads,
-    loop: any EventLoop, opened: OpenedIdentity, channelNames: [String]
+    loop: any EventLoop, opened: OpenedIdentity, joined: [JoinedChannelRecord]
   ) {
     self.configuration = configuration
     logger = configuration.logger
@@ -115,7 +115,7 @@ public actor MusterNode {
     store = opened.store
     writer = opened.store.map { StoreWriter($0) }
     listening = sockets.bound
-    self.channelNames = channelNames
+    joinedAtStart = joined
     readyAt = BootClock.now
   }
 
@@ -159,7 +159,7 @@ public actor MusterNode {
     opened.directory?.remember(displayName: node.configuration.name)
     let shell = MusterNode(
       configuration, node: node, sockets: sockets, media: media, loop: loop,
-      opened: opened, channelNames: channels.map(\.setup.name))
+      opened: opened, joined: channels.map { JoinedChannelRecord($0.setup) })
     // Set on the event loop, because a datagram may have arrived already.
     try? await loop.submit { reference.node = shell }.get()
     await shell.begin(

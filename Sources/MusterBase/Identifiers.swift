@@ -91,6 +91,12 @@ public struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
   public init(_ key: Bytes32) { self.key = key }
 
+  /// Whether `text` is this id, in full or shortened to 16 hex digits of either case.
+  public func isNamed(by text: String) -> Bool {
+    let text = text.lowercased()
+    return text == short || text == key.hex
+  }
+
   /// The first 16 hex digits of the key, as shown to people and in events.
   public var short: String { String(key.hex.prefix(16)) }
 
@@ -110,8 +116,11 @@ public struct ChannelID: Hashable, Comparable, Sendable, CustomStringConvertible
   /// The first 16 hex digits of the hash.
   public var description: String { String(hash.hex.prefix(16)) }
 
-  /// Whether `text` is this id, in full or shortened to 16 hex digits.
-  public func isNamed(by text: String) -> Bool { text == description || text == hash.hex }
+  /// Whether `text` is this id, in full or shortened to 16 hex digits of either case.
+  public func isNamed(by text: String) -> Bool {
+    let text = text.lowercased()
+    return text == description || text == hash.hex
+  }
 
   public static func < (a: ChannelID, b: ChannelID) -> Bool { a.hash < b.hash }
 }
@@ -204,6 +213,12 @@ public enum Hex {
   /// Encodes a word as 16 lower-case digits, most significant first.
   public static func encode(_ word: UInt64) -> String {
     encode((0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * $0)) })
+  }
+
+  /// Whether a text has the form of an id, 16 or 64 digits of either case. It names nothing but
+  /// what has that id, since anybody can choose a name, and nobody an id.
+  public static func isID(_ text: some StringProtocol) -> Bool {
+    (text.utf8.count == 16 || text.utf8.count == 64) && decode(text) != nil
   }
 
   /// Decodes digits of either case; nil for an odd length or any other character.

@@ -66,7 +66,7 @@ struct ChannelCreateCommand: AsyncParsableCommand {
   @OptionGroup var options: DataOptions
 
   func run() async throws {
-    try ChannelKeys.check(name)
+    try ChannelName.check(name)
     var request = Administration.Request(.create)
     request.channel = name
     request.settings = ChannelSettings(
@@ -134,7 +134,7 @@ struct ChannelRenameCommand: AsyncParsableCommand {
   @OptionGroup var options: DataOptions
 
   func run() async throws {
-    try ChannelKeys.check(newName)
+    try ChannelName.check(newName)
     var request = Administration.Request(.rename)
     request.channel = name
     request.name = newName

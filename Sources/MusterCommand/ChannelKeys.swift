@@ -40,25 +40,26 @@ package enum ChannelKeys {
         kind: .usage)
     }
     for (index, name) in names.enumerated() {
-      try check(name)
+      try ChannelName.checkReference(name)
       guard !names[..<index].contains(name) else {
         throw MusterError("channel \(name) is given twice", hint: "name it once", kind: .usage)
       }
     }
   }
 
-  static func check(_ name: String) throws(MusterError) {
-    let safe = DisplayText.sanitized(name, limit: Limits.channelNameBytes)
-    guard !name.isEmpty, safe == name else {
-      throw MusterError(
-        "that is no channel name",
-        hint: "use 1 to \(Limits.channelNameBytes) bytes of ordinary text", kind: .usage)
-    }
-  }
-
   private static func source(
     of name: String, _ settings: Settings, _ notices: inout [MusterError]
   ) throws(MusterError) -> Configuration.Channel.Source {
+    let hasSecret = settings.options.keyFile != nil || settings.options.passphrase != nil
+    if Hex.isID(name) {
+      // A secret that was exported or stands in a file is for channels that need one.
+      guard !hasSecret || settings.hasStandingSecret else {
+        throw MusterError(
+          "\(name) is the id of a remembered channel, which needs no secret",
+          hint: "leave the secret away, or give the channel's name with it", kind: .usage)
+      }
+      return .storedOrPublic
+    }
     let key: ChannelKey
     if let keyFile = settings.options.keyFile {
       key = try read(keyFile, &notices)
@@ -68,11 +69,9 @@ package enum ChannelKeys {
       }
       key = try self.key(of: name, passphrase)
     } else {
-      return .named
+      return .storedOrPublic
     }
-    // A created channel stored under this name takes precedence over a secret that was exported or
-    // stands in a file: such a secret is meant for every channel that needs one.
-    return settings.hasStandingSecret ? .openOrCreated(key) : .open(key)
+    return settings.hasStandingSecret ? .openUnlessCreated(key) : .open(key)
   }
 
   private static func key(
@@ -124,7 +123,6 @@ package enum ChannelKeys {
       throw MusterError(
         "an invite is to one channel", hint: "join the others with join-channel", kind: .usage)
     }
-    try check(invite.name)
     if let name = names.first, name != invite.name {
       throw MusterError(
         "the invite is to \(invite.name), not to \(DisplayText.sanitized(name, limit: 64))",

@@ -28,6 +28,11 @@ package struct JoinCommand: AsyncParsableCommand {
   @OptionGroup package var options: JoinOptions
   @OptionGroup package var file: SettingsFileOptions
 
+  // No setting: it must not be answered by one.
+  @Flag(
+    help: "Show where the invite leads and what would be live, and ask, as for muster: links.")
+  var ask = false
+
   package init() {}
 
   package mutating func run() async throws {
@@ -39,14 +44,25 @@ package struct JoinCommand: AsyncParsableCommand {
       return handler
     }
     var configuration = try settings.configuration()
+    var isInDoubt = ask
     let usesTerminal =
       settings.options.json != true && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1
     if usesTerminal, settings.options.channels.isEmpty, settings.options.invite.isEmpty {
       try await Self.askForChannel(&settings)
+      isInDoubt = !settings.options.invite.isEmpty
+    }
+    guard !isInDoubt || !settings.options.invite.isEmpty else {
+      throw MusterError("--ask is about an invite", hint: "add --invite", kind: .usage)
     }
     var notices = settings.notices
     configuration.channels = try ChannelKeys.resolve(settings, &notices)
     Self.chooseDevices(settings.options, &configuration, &notices)
+    if isInDoubt, case .invite(let invite)? = configuration.channels.first?.source,
+      try await !InviteQuestion.isAnsweredYes(invite, configuration, usesTerminal: usesTerminal)
+    {
+      standardError("nothing was joined")
+      return
+    }
     configuration.logger = Logger(label: "muster.node")
     try await Self.run(configuration, settings, notices, usesTerminal: usesTerminal)
   }

@@ -135,6 +135,7 @@ struct TerminalScreen {
     } else {
       title += "  no call"
     }
+    title += Style.dim("  \(channel.kind) channel \(channel.id)")
     var lines = ["", title, ""]
     lines.append(line(for: channel.own, in: channel, quality: "you"))
     for member in channel.members.sorted(by: { ($0.name, $0.id) < ($1.name, $1.id) }) {

@@ -7,7 +7,7 @@ struct Keyring: ~Copyable, Sendable {
   /// An action for discovery and the link engine.
   enum Output: Equatable, Sendable {
     /// Accept links under the key; announce this node under the key unless `isFormer`.
-    case open(EpochKey, isFormer: Bool)
+    case open(EpochKey, of: ChannelID, isFormer: Bool)
     /// The key is no longer in force: stop announcing this node under the key.
     case setFormer(KeyID)
     /// End every link under the key, and forget the key.
@@ -94,7 +94,7 @@ struct Keyring: ~Copyable, Sendable {
 
   private mutating func open(_ key: EpochKey, of channel: ChannelID) -> Output {
     owners[key.key.keyID] = Owner(channel: channel, number: key.number)
-    return .open(key, isFormer: key.number != current(of: channel)?.number)
+    return .open(key, of: channel, isFormer: key.number != current(of: channel)?.number)
   }
 
   private mutating func close(_ key: EpochKey) -> Output {

@@ -32,9 +32,10 @@ extension Node {
   mutating func perform(_ outputs: [Keyring.Output], at now: Instant, _ out: inout [Output]) {
     for output in outputs {
       switch output {
-      case .open(let key, let isFormer):
+      case .open(let key, let channel, let isFormer):
         links.open(key.key)
-        perform(discovery.open(key.key, isPassive: isFormer, at: now), at: now, &out)
+        perform(
+          discovery.open(key.key, of: channel, isPassive: isFormer, at: now), at: now, &out)
       case .setFormer(let key): discovery.setPassive(key)
       case .close(let key):
         perform(discovery.close(key: key, at: now), at: now, &out)

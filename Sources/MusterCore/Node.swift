@@ -284,9 +284,9 @@ public struct Node: ~Copyable, Sendable {
   }
 
   /// Sets the current addresses of the rendezvous servers to use.
-  public mutating func setRendezvous(_ addresses: [Address], at now: Instant) -> [Output] {
+  public mutating func setRendezvous(_ servers: [Contact], at now: Instant) -> [Output] {
     var out: [Output] = []
-    perform(discovery.setRendezvous(addresses, at: now), at: now, &out)
+    perform(discovery.setRendezvous(servers, at: now), at: now, &out)
     return out
   }
 
@@ -314,10 +314,9 @@ public struct Node: ~Copyable, Sendable {
   }
 
   /// Sets the current addresses of the configured peers, at most `Limits.configuredPeers`.
-  public mutating func setPeers(_ addresses: [Address], at now: Instant) -> [Output] {
+  public mutating func setPeers(_ contacts: [Contact], at now: Instant) -> [Output] {
     var out: [Output] = []
-    let bounded = Array(addresses.prefix(Limits.configuredPeers))
-    perform(discovery.setPeers(bounded, at: now), at: now, &out)
+    perform(discovery.setPeers(contacts, at: now), at: now, &out)
     return out
   }
 }

@@ -51,24 +51,50 @@ package struct PeerResolver: Sendable {
     package var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
   }
 
-  /// The endpoints to resolve.
-  package private(set) var endpoints: [Endpoint]
+  /// An endpoint, and the channels whose members may be found through it: those whose invites or
+  /// earlier runs named it, or nil for all channels.
+  package struct Entry: Equatable, Sendable {
+    /// The endpoint to resolve.
+    package let endpoint: Endpoint
+    /// The channels that it serves; nil for all.
+    package fileprivate(set) var channels: [ChannelID]?
+
+    /// Whether the endpoint may learn of this channel.
+    package func serves(_ channel: ChannelID) -> Bool { channels?.contains(channel) ?? true }
+  }
+
+  /// The endpoints to resolve, with their channels.
+  package private(set) var entries: [Entry]
   /// Whether a resolution is under way; there is one at a time.
   package var isBeingResolved = false
   /// The lookups that the system has not finished; each name occupies at most one thread.
   private let lookUps = Monitor<[Endpoint]>([])
 
-  /// Creates a resolver for these endpoints.
-  package init(endpoints: [Endpoint]) { self.endpoints = endpoints }
+  /// Creates a resolver for these endpoints, which serve all channels.
+  package init(endpoints: [Endpoint]) {
+    entries = endpoints.map { Entry(endpoint: $0, channels: nil) }
+  }
 
-  /// Adds endpoints without duplicates, up to `limit`; texts that do not parse are ignored.
-  package mutating func add(_ hints: [String], limit: Int) {
-    for hint in hints where endpoints.count < limit {
-      guard let new = try? Endpoint(hint, option: "the invite"), !endpoints.contains(new) else {
+  /// Adds endpoints that serve one channel, or all of them, up to `limit` in all; texts that do not
+  /// parse are ignored.
+  package mutating func add(_ hints: [String], for channel: ChannelID?, limit: Int) {
+    for hint in hints {
+      guard let new = try? Endpoint(hint, option: "the invite") else { continue }
+      guard let index = entries.firstIndex(where: { $0.endpoint == new }) else {
+        if entries.count < limit {
+          entries.append(Entry(endpoint: new, channels: channel.map { [$0] }))
+        }
         continue
       }
-      endpoints.append(new)
+      guard let channel, !entries[index].serves(channel) else { continue }
+      entries[index].channels?.append(channel)
     }
+  }
+
+  /// Removes a channel from the endpoints that serve it, and those that serve no other.
+  package mutating func remove(_ channel: ChannelID) {
+    for index in entries.indices { entries[index].channels?.removeAll { $0 == channel } }
+    entries.removeAll { $0.channels?.isEmpty == true }
   }
 
   /// The maximum number of addresses used per name.
@@ -77,13 +103,12 @@ package struct PeerResolver: Sendable {
   /// The current addresses of every endpoint; an empty list if a name does not resolve within
   /// `limit` or an earlier lookup of the name is unfinished. Names are resolved concurrently, each
   /// on its own thread, so that one unresponsive name server delays no other name.
-  package func resolve(within limit: Duration) async -> [(endpoint: Endpoint, addresses: [Address])]
-  {
+  package func resolve(within limit: Duration) async -> [(entry: Entry, addresses: [Address])] {
     await withTaskGroup(of: (Int, [Address]).self) { group in
-      for (index, endpoint) in endpoints.enumerated() {
-        group.addTask { (index, await addresses(of: endpoint, within: limit)) }
+      for (index, entry) in entries.enumerated() {
+        group.addTask { (index, await addresses(of: entry.endpoint, within: limit)) }
       }
-      var found = endpoints.map { (endpoint: $0, addresses: [Address]()) }
+      var found = entries.map { (entry: $0, addresses: [Address]()) }
       for await (index, addresses) in group { found[index].addresses = addresses }
       return found
     }

@@ -64,7 +64,7 @@ public struct RendezvousProbe: Sendable {
       if !endpoints.contains(endpoint) { endpoints.append(endpoint) }
     }
     var resolver = PeerResolver(endpoints: endpoints)
-    resolver.add(remembered, limit: Limits.rendezvous)
+    resolver.add(remembered, for: nil, limit: Limits.rendezvous)
     let found = await resolver.resolve(within: namePatience)
     let addresses = found.flatMap(\.addresses).reduce(into: [Address]()) { addresses, address in
       if !addresses.contains(address) { addresses.append(address) }
@@ -79,13 +79,13 @@ public struct RendezvousProbe: Sendable {
     } catch let error as MusterError {
       throw error
     } catch { throw MusterError("cannot ask rendezvous (\(error))", hint: "try again") }
-    let reports = found.flatMap { endpoint, addresses in
+    let reports = found.flatMap { entry, addresses in
       guard !addresses.isEmpty else {
-        return [Report(name: endpoint.text, address: nil, outcome: .unresolved)]
+        return [Report(name: entry.endpoint.text, address: nil, outcome: .unresolved)]
       }
       return addresses.map { address in
         Report(
-          name: endpoint.text, address: address, outcome: questioning.outcome(of: address))
+          name: entry.endpoint.text, address: address, outcome: questioning.outcome(of: address))
       }
     }
     return RendezvousProbe(reports: reports, observations: questioning.observations)

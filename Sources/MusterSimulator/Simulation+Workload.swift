@@ -2,6 +2,7 @@ import MusterBase
 import MusterChannel
 import MusterCore
 import MusterCrypto
+import MusterDiscovery
 import MusterWire
 
 /// The workload: the commands that users give to their nodes.
@@ -66,7 +67,7 @@ extension Simulation {
     join(index)
     if scenario.usesPeers {
       let others = nodes.filter { $0.index != index }.map(\.address)
-      input(index) { $0.setPeers(others, at: $1) }
+      input(index) { $0.setPeers(others.map { Contact($0) }, at: $1) }
     }
     startMedia(index, run: run)
   }

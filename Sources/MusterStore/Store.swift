@@ -146,12 +146,11 @@ public final class Store: Sendable {
   }
 
   /// The channels that `text` may mean, oldest first: that with this id (16 or 64 hex digits), or
-  /// those with this name. Channels whose key anyone can derive from the name are among the latter
-  /// only if there are no others.
+  /// else those with this name. Channels whose key anyone can derive from the name are among the
+  /// latter only if there are no others.
   public func channels(named text: String) throws(MusterError) -> [StoredChannel] {
     let all = try channels()
-    let identified = all.filter { $0.id.isNamed(by: text) }
-    guard identified.isEmpty else { return identified }
+    guard !Hex.isID(text) else { return all.filter { $0.id.isNamed(by: text) } }
     let named = all.filter { $0.name == text }
     let keyed = named.filter { !$0.isPublic }
     return keyed.isEmpty ? named : keyed

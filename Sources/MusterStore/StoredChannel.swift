@@ -52,6 +52,9 @@ public struct StoredChannel: Sendable {
   /// passphrase.
   public var isPublic: Bool { genesis == nil && ChannelKey.fromName(name).channelID == id }
 
+  /// Whether this node's identity created the channel, here or before it was restored.
+  public var wasCreatedHere: Bool { genesis != nil && credential == nil }
+
   /// The setup for joining, without entries; nil if no key is stored, or if the genesis is invalid
   /// or belongs to another channel.
   public var setup: ChannelSetup? {

@@ -95,6 +95,7 @@ actor PageBridge {
     let first = rooms.first
     return ViewSnapshot(
       own: first?.own ?? own(nil, sources), channel: first?.channel ?? "",
+      channelID: first?.channelID ?? "", kind: first?.kind ?? .open,
       channels: channels.map(\.name), call: first?.call, members: first?.members ?? [],
       messages: first?.messages ?? [], notices: notices, others: Array(rooms.dropFirst()))
   }
@@ -103,7 +104,8 @@ actor PageBridge {
     _ channel: MusterNode.ChannelView, _ sources: OwnMedia
   ) -> ViewSnapshot.Room {
     ViewSnapshot.Room(
-      channel: channel.name, own: own(channel, sources),
+      channel: channel.name, channelID: channel.id.description, kind: channel.kind,
+      own: own(channel, sources),
       call: channel.call.map { call in
         ViewSnapshot.Call(
           id: call.info.id.description, initiator: call.info.initiator.short,

@@ -1,3 +1,5 @@
+import Muster
+
 /// The state that the page shows besides video, at one moment.
 public struct ViewSnapshot: Codable, Sendable, Equatable {
   /// This node as a member of the first channel.
@@ -5,6 +7,10 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
   /// The name of the first channel, to which `own`, `call`, `members` and `messages` belong; empty
   /// if the node is in no channel.
   public var channel: String
+  /// The id of the first channel, 16 hex digits; empty without a channel.
+  public var channelID: String
+  /// `created` for a channel with an owner and roles, otherwise `open`.
+  public var kind: Administration.ChannelSummary.Kind
   /// The names of all channels that this node is in.
   public var channels: [String]
   /// The active call, whether or not this node participates; nil if there is none.
@@ -20,11 +26,14 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
 
   /// Creates a snapshot from its fields.
   public init(
-    own: Own, channel: String, channels: [String], call: Call?, members: [Member],
+    own: Own, channel: String, channelID: String, kind: Administration.ChannelSummary.Kind,
+    channels: [String], call: Call?, members: [Member],
     messages: [Message] = [], notices: [String], others: [Room] = []
   ) {
     self.own = own
     self.channel = channel
+    self.channelID = channelID
+    self.kind = kind
     self.channels = channels
     self.call = call
     self.members = members
@@ -35,12 +44,15 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
 
   /// All channels, including the first.
   var rooms: [Room] {
-    [Room(channel: channel, own: own, call: call, members: members, messages: messages)] + others
+    let first = Room(
+      channel: channel, channelID: channelID, kind: kind, own: own, call: call, members: members,
+      messages: messages)
+    return [first] + others
   }
 
   private enum CodingKeys: String, CodingKey {
     case own = "self"
-    case channel, channels, call, members, messages, notices, others
+    case channel, channelID, kind, channels, call, members, messages, notices, others
   }
 }
 
@@ -49,6 +61,10 @@ extension ViewSnapshot {
   public struct Room: Codable, Sendable, Equatable {
     /// The channel's name.
     public var channel: String
+    /// The channel's id, 16 hex digits.
+    public var channelID: String
+    /// `created` for a channel with an owner and roles, otherwise `open`.
+    public var kind: Administration.ChannelSummary.Kind
     /// This node as a member of the channel.
     public var own: Own
     /// The active call, whether or not this node participates; nil if there is none.
@@ -59,7 +75,7 @@ extension ViewSnapshot {
     public var messages: [Message]
 
     private enum CodingKeys: String, CodingKey {
-      case channel
+      case channel, channelID, kind
       case own = "self"
       case call, members, messages
     }

@@ -156,28 +156,32 @@ def the_end_of_a_role_is_announced_and_not_that_of_its_invite(t):
 def channels_of_one_name_are_told_apart(t):
     created(t, "here")
     created(t, "elsewhere")
+    own = listed(t)[0]["id"]
     url = invite(t, "attendee", "elsewhere")
+    # A link must not stand for the channel that its user has under the name.
+    refused = run(t, "join", "--invite", url, "--data", data(t, "here"), "--interface", "lo",
+                  "--no-view", "--video", "none", "--audio", "none", "--speaker", "none", code=2)
+    t.expect(own[:16] in refused and "rename" in refused, refused)
+    run(t, "channel", "rename", own, "mine", "--data", data(t, "here"))
     visit = guest(t, "here", url, call=False)
-    visit.ready()
+    joined = visit.ready()["joined"]
+    t.expect([one["channel"] for one in joined] == [t.channel] and joined[0]["id"] != own[:16]
+             and joined[0]["kind"] == "created", joined)
     visit.send("quit")
     visit.ended(LIMIT)
-    own, theirs = sorted((one["isOwner"], one["id"]) for one in listed(t))[::-1]
-    refused = run(t, "channel", "show", t.channel, "--data", data(t, "here"), code=2)
-    t.expect(own[1][:16] in refused and theirs[1][:16] in refused, refused)
-    run(t, "invite", own[1][:16], "--data", data(t, "here"))
-    run(t, "channel", "rename", theirs[1], "theirs", "--data", data(t, "here"))
-    t.expect(sorted(one["name"] for one in listed(t)) == sorted([t.channel, "theirs"]), listed(t))
-    node = t.node("here", call=False, **QUIET)
-    t.expect(node.ready()["channels"] == [t.channel], node.ready())
-    sent = node.send("join-channel", channel="theirs")
+    refused = run(t, "channel", "rename", "mine", t.channel, "--data", data(t, "here"), code=1)
+    t.expect("already" in refused, refused)
+    run(t, "invite", own[:16], "--data", data(t, "here"))
+    node = t.node("here", channels=["mine"], call=False, **QUIET)
+    t.expect(node.ready()["channels"] == ["mine"], node.ready())
+    sent = node.send("join-channel", channel=t.channel)
     t.expect("in use" not in run(t, "channel", "list", "--data", data(t, "here")), "the list")
-    refused = run(t, "channel", "forget", "theirs", "--data", data(t, "here"), code=1)
+    refused = run(t, "channel", "forget", t.channel, "--data", data(t, "here"), code=1)
     t.expect("leave" in refused, refused)
-    node.send("leave-channel", channel="theirs")
-    t.until(lambda: succeeds(t, "channel", "forget", "theirs", "--data", data(t, "here")),
+    node.send("leave-channel", channel=t.channel)
+    t.until(lambda: succeeds(t, "channel", "forget", t.channel, "--data", data(t, "here")),
             "it is forgotten")
-    t.expect([one["id"] for one in listed(t)] == [own[1]] and not node.all("error", sent),
-             listed(t))
+    t.expect([one["id"] for one in listed(t)] == [own] and not node.all("error", sent), listed(t))
 
 
 def succeeds(t, *arguments):

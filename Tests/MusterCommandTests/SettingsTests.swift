@@ -280,7 +280,7 @@ struct SettingsTests {
       let settings = try Self.settings(["lab"] + arguments, toml: toml)
       let source = try ChannelKeys.resolve(settings, &notices).first?.source
       switch source {
-      case .openOrCreated: #expect(isStanding)
+      case .openUnlessCreated: #expect(isStanding)
       case .open: #expect(!isStanding)
       default: Issue.record("\(String(describing: source))")
       }

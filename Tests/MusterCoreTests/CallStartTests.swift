@@ -2,6 +2,7 @@ import MusterBase
 import MusterChannel
 import MusterCore
 import MusterCrypto
+import MusterDiscovery
 import MusterSimulator
 import MusterWire
 import Testing
@@ -96,7 +97,7 @@ struct CallStartTests {
     world.hosts[0].node.setFinders(rendezvousServers: 1, others: false)
     world.passes = { from, _, _ in from == 0 || answers }
     let server = world.hosts[1].address
-    world.call(0) { $0.setRendezvous([server], at: $1) }
+    world.call(0) { $0.setRendezvous([Contact(server)], at: $1) }
     world.joinAlone(0, Self.name, Self.key)
     let time = try #require(startTime(0, &world))
     #expect(answers ? time <= .milliseconds(1100) : time == .seconds(5))

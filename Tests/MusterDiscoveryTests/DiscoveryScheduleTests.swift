@@ -33,7 +33,7 @@ struct DiscoveryScheduleTests {
   @Test func configuredPeersAreRetriedForEver() {
     var a = testDiscovery(1)
     let peer = testAddress(5)
-    #expect(a.setPeers([peer], at: .zero).isEmpty)
+    #expect(a.setPeers([Contact(peer)], at: .zero).isEmpty)
     #expect(a.deadline == nil)
     var times = a.open(testKey, at: .zero).sends.map { _ in Instant.zero }
     drive(&a, until: seconds(3600)) { now, outputs in
@@ -48,7 +48,7 @@ struct DiscoveryScheduleTests {
   @Test func linkedPeersAreAnnouncedToEveryThirtySeconds() throws {
     var a = testDiscovery(1)
     let peer = testAddress(5)
-    _ = a.setPeers([peer], at: .zero)
+    _ = a.setPeers([Contact(peer)], at: .zero)
     _ = a.open(testKey, at: .zero)
     a.setLinked([(SessionLinkID(key: testKey.keyID, peer: testIdentity(2).id), peer)])
     var times: [Instant] = []
@@ -69,7 +69,7 @@ struct DiscoveryScheduleTests {
   @Test func aLinkedPeerHearsOfANewChannelQuickly() {
     var a = testDiscovery(1)
     let peer = testAddress(5)
-    _ = a.setPeers([peer], at: .zero)
+    _ = a.setPeers([Contact(peer)], at: .zero)
     _ = a.open(testKey, at: .zero)
     a.setLinked([(SessionLinkID(key: testKey.keyID, peer: testIdentity(2).id), peer)])
     let opened = a.open(otherKey, at: seconds(2)).sends
@@ -82,9 +82,10 @@ struct DiscoveryScheduleTests {
   @Test func onlyNewPeersAreAnnouncedToAtOnce() {
     var a = testDiscovery(1)
     _ = a.open(testKey, at: .zero)
-    #expect(a.setPeers([testAddress(5)], at: .zero).sends.map(\.address) == [testAddress(5)])
-    #expect(a.setPeers([testAddress(5)], at: seconds(0.01)).sends.isEmpty)
-    let both = a.setPeers([testAddress(5), testAddress(6)], at: seconds(0.1))
+    let first = a.setPeers([Contact(testAddress(5))], at: .zero)
+    #expect(first.sends.map(\.address) == [testAddress(5)])
+    #expect(a.setPeers([Contact(testAddress(5))], at: seconds(0.01)).sends.isEmpty)
+    let both = a.setPeers([5, 6].map { Contact(testAddress($0)) }, at: seconds(0.1))
     #expect(both.sends.map(\.address) == [testAddress(6)])
     let none = a.setPeers([], at: seconds(0.15))
     #expect(none.sends.isEmpty)
@@ -93,12 +94,36 @@ struct DiscoveryScheduleTests {
     #expect(sent == 0)
   }
 
+  /// The maker of an invite chose its addresses, and must not learn of other channels.
+  @Test func aPeerOfOneChannelHearsOfNoOther() {
+    var a = testDiscovery(1)
+    let (own, other) = (testAddress(5), testAddress(6))
+    _ = a.open(testKey, at: .zero)
+    let contacts = [Contact(own), Contact(other, for: [testKey.channelID])]
+    var heard: [Address: Set<KeyID>] = [:]
+    func note(_ outputs: [Discovery.Output]) {
+      for sent in outputs.sends {
+        for key in [testKey, otherKey] where openedAnnouncement(sent.datagram, key: key) != nil {
+          heard[sent.address, default: []].insert(key.keyID)
+        }
+      }
+    }
+    note(a.setPeers(contacts, at: .zero))
+    note(a.open(otherKey, at: seconds(1)))
+    drive(&a, until: seconds(60)) { _, outputs in note(outputs) }
+    #expect(heard == [own: [testKey.keyID, otherKey.keyID], other: [testKey.keyID]])
+    // Named for the other one, too, it is told at once.
+    heard = [:]
+    note(a.setPeers(contacts + [Contact(other, for: [otherKey.channelID])], at: seconds(60)))
+    #expect(heard == [other: [testKey.keyID, otherKey.keyID]])
+  }
+
   @Test func configuredPeersAreBoundedAndUnicast() throws {
     var a = testDiscovery(1)
     _ = a.open(testKey, at: .zero)
     let multicast = try #require(Address("239.1.2.3:4000"))
     let many = [multicast] + (1...200).map(testAddress) + (1...200).map(testAddress)
-    let sends = a.setPeers(many, at: .zero).sends
+    let sends = a.setPeers(many.map { Contact($0) }, at: .zero).sends
     #expect(sends.count == Limits.configuredPeers)
     #expect(sends.allSatisfy { $0.address.isUnicast })
   }

@@ -39,7 +39,8 @@ private struct Apart {
   }
 
   mutating func begin(_ number: Int, at rendezvous: [Address]? = nil) {
-    perform(nodes[number].setRendezvous(rendezvous ?? [index], at: now), of: number)
+    let servers = (rendezvous ?? [index]).map { Contact($0) }
+    perform(nodes[number].setRendezvous(servers, at: now), of: number)
   }
 
   mutating func run(for duration: Duration) {
@@ -201,10 +202,33 @@ struct RendezvousDiscoveryTests {
     #expect(apart.candidateProbes == before)
   }
 
+  /// The maker of an invite chose its rendezvous, and must not learn of other channels.
+  @Test func aRendezvousOfOneChannelLearnsOfNoOther() throws {
+    var discovery = testDiscovery(1)
+    _ = discovery.open(testKey, at: .zero)
+    _ = discovery.open(otherKey, at: .zero)
+    let server = testAddress(99)
+    let hello = discovery.setRendezvous([Contact(server, for: [otherKey.channelID])], at: .zero)
+    let token = try #require(
+      hello.sends.compactMap { try? RendezvousHello(decoding: $0.datagram) }.first
+    ).token
+    let cookie = RendezvousCookie(
+      token: token, cookie: [UInt8](repeating: 3, count: 16), period: 7, age: 600,
+      seen: testAddress(8))
+    var outputs = discovery.receive(cookie.encoded(), from: server, at: .zero)
+    drive(&discovery, until: seconds(20)) { _, more in outputs += more }
+    outputs += discovery.close(key: testKey.keyID, at: seconds(20))
+    let sent = outputs.sends.filter { $0.address == server }
+    let tags = Set(
+      sent.compactMap { try? RendezvousRegistration(decoding: $0.datagram.dropLast(64)).tag })
+    #expect(tags == [otherKey.rendezvousTag(period: 7).id.key])
+    #expect(sent.allSatisfy { openedAnnouncement($0.datagram, key: testKey) == nil })
+  }
+
   @Test func recordsThatNobodyAskedForAreDropped() {
     var discovery = testDiscovery(1)
     _ = discovery.open(testKey, at: .zero)
-    _ = discovery.setRendezvous([testAddress(99)], at: .zero)
+    _ = discovery.setRendezvous([Contact(testAddress(99))], at: .zero)
     var author = Author(2)
     let records = RendezvousRecords(
       token: 1, records: [.init(seen: testAddress(5), announcement: author.announcement())])

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 from check import check
+from checks_rights import data, run
 from completions import BASH, FISH, ZSH
 from node import clean_environment
 
@@ -147,6 +148,35 @@ def the_desktop_shows_what_is_wrong_with_a_link_until_it_was_read(t):
 
 
 @check()
+def a_link_is_asked_about_before_anything_is_sent(t):
+    target = os.path.join(t.folder, "target")
+    _install(t, target)
+    path = os.path.join(target, "opt/m/libexec/muster/open")
+    _use_staged(path, target)
+    other = t.node("anna")
+    other.ready()
+    invite = run(t, "invite", t.channel, "--data", data(t, "anna")).splitlines()[0].strip()
+    settings = os.path.join(t.folder, "config.toml")
+    with open(settings, "w", encoding="utf-8") as file:
+        file.write(f'data = "{t.folder}/data"\ninterface = ["lo"]\nno-view = true\nopen = false\n'
+                   'video = "test"\naudio = "tone"\nspeaker = "none"\ncall = true\n')
+    variables = {"MUSTER_CONFIG": settings}
+    terminal = _Terminal(t, [path, invite], variables)
+    terminal.shows("Join? [y/N]")
+    t.expect("test, tone, at once" in terminal.text, terminal.text)
+    terminal.types("\r")
+    terminal.shows("nothing was joined")
+    terminal.ends()
+    t.expect(not other.all("member.joined"), "it was joined without an answer")
+    terminal = _Terminal(t, [path, invite], variables)
+    terminal.shows("Join? [y/N]")
+    terminal.types("y\r")
+    other.wait("member.joined")
+    terminal.types("q")
+    terminal.ends()
+
+
+@check()
 def without_a_channel_the_terminal_is_asked_for_one_and_its_passphrase(t):
     data = os.path.join(t.folder, "data")
     other = t.node("anna")
@@ -217,13 +247,14 @@ def _completes(t, shell, path, script):
 class _Terminal:
     """A command on a terminal of its own."""
 
-    def __init__(self, t, arguments):
+    def __init__(self, t, arguments, variables=None):
         self._t = t
         self.text = ""
         self._process, self._file = pty.fork()
         if self._process == 0:
             try:
-                environment = clean_environment(t.folder, {"TERM": "xterm"})
+                environment = clean_environment(
+                    t.folder, {"TERM": "xterm", **(variables or {})})
                 os.execve(arguments[0], arguments, environment)
             finally:
                 os._exit(127)  # not a second run of the checks

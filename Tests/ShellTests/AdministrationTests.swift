@@ -206,39 +206,6 @@ struct AdministrationTests {
     }
   }
 
-  /// Its key follows from its name and is not stored.
-  @Test func anInviteToAKnownPublicChannelIsTaken() async throws {
-    let key = ChannelKey.fromName("lab")
-    let invite = Invite(
-      name: "lab", genesis: nil, epoch: 0, key: key.withSecret { Array($0) }, oneTimeSeed: nil,
-      grant: nil, peers: [], rendezvous: [])
-    for source in [Configuration.Channel.Source.named, .invite(invite), .named] {
-      #expect(try await !isCreated(from: source))
-    }
-    #expect(try fixture.storeOnceFree().channels(named: "lab").map(\.id) == [key.channelID])
-  }
-
-  /// Returns whether a node that joins `lab` from this source is in the created channel.
-  private func isCreated(from source: Configuration.Channel.Source) async throws -> Bool {
-    var configuration = Configuration()
-    configuration.dataDirectory = fixture.path
-    configuration.channels = [.init(name: "lab", source: source)]
-    configuration.interfaces = ["lo"]
-    configuration.lan = false
-    let node = try await MusterNode.start(configuration)
-    let views = await node.channelViews()
-    await node.stop()
-    return try #require(views.first).isCreated
-  }
-
-  @Test func anExportedPassphraseDoesNotHideACreatedChannel() async throws {
-    let exported = ChannelKey.fromName("stands for a passphrase")
-    try await perform(.create)
-    #expect(try await isCreated(from: .openOrCreated(exported)))
-    #expect(try await !isCreated(from: .open(exported)), "given for this channel")
-    #expect(try await isCreated(from: .openOrCreated(exported)))
-  }
-
   /// The id of the channel that a node joins from this source.
   private func joined(
     _ source: Configuration.Channel.Source, _ name: String = "lab"
@@ -254,27 +221,6 @@ struct AdministrationTests {
     return views.first?.id.hash.hex
   }
 
-  /// The passphrase is needed once; without it, the name never means the channel that anyone with
-  /// the name may join.
-  @Test func aNameMeansTheRememberedChannel() async throws {
-    let secret = ChannelKey.fromName("stands for a passphrase")
-    let everyones = ChannelKey.fromName("lab").channelID.hash.hex
-    #expect(try await joined(.named) == everyones)
-    #expect(try await joined(.open(secret)) == secret.channelID.hash.hex)
-    #expect(try await joined(.named) == secret.channelID.hash.hex)
-    #expect(try await joined(.named, everyones) == everyones)
-    // A directory of an earlier version has the channel without its key.
-    do {
-      let store = try fixture.storeOnceFree()
-      try store.apply([.forgetChannel(secret.channelID)])
-      try store.save(StoredChannel(id: secret.channelID, name: "lab", createdAt: 1))
-    }
-    let error = await #expect(throws: MusterError.self) {
-      _ = try await joined(.named)
-    }
-    #expect(error?.hint.contains("--passphrase") == true)
-  }
-
   @Test func channelsOfOneNameAreNamedByTheirIDs() async throws {
     let first = try #require(try await perform(.create).channels.first?.id)
     let secret = ChannelKey.fromName("stands for a passphrase")
@@ -288,7 +234,7 @@ struct AdministrationTests {
     try await perform(.rename, second) { $0.name = "other" }
     #expect(try await perform(.show).channels.map(\.id) == [first])
     #expect(try await perform(.show, "other").channels.map(\.id) == [second])
-    #expect(try await joined(.named, "other") == second)
+    #expect(try await joined(.stored, "other") == second)
     #expect(try await refusal(.rename, "other") { $0.name = "lab" }.message.contains("already"))
     #expect(try await refusal(.rename, "other") { $0.name = "a\nb" }.kind == .usage)
     try await perform(.forget, "other")
@@ -305,7 +251,7 @@ struct AdministrationTests {
   private func refuseWhileInUse() async throws {
     var configuration = Configuration()
     configuration.dataDirectory = fixture.path
-    configuration.channels = [.init(name: "lab", source: .named)]
+    configuration.channels = [.init(name: "lab", source: .stored)]
     configuration.interfaces = ["lo"]
     configuration.lan = false
     let node = try await MusterNode.start(configuration)
@@ -320,20 +266,6 @@ struct AdministrationTests {
     try await node.perform(.leaveChannel(channel: "lab"))
     try await perform(.rename) { $0.name = "other" }
     await node.stop()
-  }
-
-  /// Members exclude somebody from an open channel by agreeing on a new passphrase.
-  @Test func anExportedPassphraseReplacesThatOfAStoredOpenChannel() async throws {
-    let former = [UInt8](repeating: 9, count: 32)
-    let invite = Invite(
-      name: "lab", genesis: nil, epoch: 0, key: former, oneTimeSeed: nil, grant: nil, peers: [],
-      rendezvous: [])
-    let exported = ChannelKey.fromName("stands for a passphrase")
-    #expect(try await !isCreated(from: .invite(invite)))
-    #expect(try fixture.storeOnceFree().channels(named: "lab").last?.keys.count == 1)
-    #expect(try await !isCreated(from: .openOrCreated(exported)))
-    let stored = try fixture.storeOnceFree().channels().map(\.id)
-    #expect(stored.contains(exported.channelID))
   }
 
   @Test(.timeLimit(.minutes(1))) func manyCommandsAtOnceAreAllDone() async throws {

@@ -6,7 +6,8 @@ import Testing
 struct EventRecordTests {
   private static let lines = [
     #"{"event":"ready","t":0.012,"schema":1,"id":"00ff","key":"00ffee","listen":["[::]:1"],"#
-      + #""view":null,"channels":["lab"]}"#,
+      + #""view":null,"channels":["lab"],"#
+      + #""joined":[{"channel":"lab","id":"00aa","kind":"created"}]}"#,
     #"{"event":"member.left","t":1.500,"channel":"lab","member":"00ff","key":"00ffee","#
       + #""name":"anna \"a\"","role":"presenter","inCall":true,"audioMuted":false,"#
       + #""videoMuted":true,"speaking":false,"reason":"crashed"}"#,

@@ -82,7 +82,7 @@ struct TestPage: Sendable {
       inCall: true, callState: "connected", audioMuted: false, videoMuted: false, speaking: false,
       hasVideo: true,
       hasAudio: true),
-    channel: "lab", channels: ["lab"],
+    channel: "lab", channelID: "00000000000000ee", kind: .created, channels: ["lab"],
     call: .init(
       id: "c", initiator: "00000000000000bb", startedAt: 1_700_000_000_000,
       participants: ["00000000000000aa", "00000000000000bb"]),

@@ -21,6 +21,10 @@ function show(next) {
   document.title = call ? `${channel} · in call` : channel;
   if (call && !self.inCall) document.title = `${channel} · call ongoing`;
   setText($('channel'), channel);
+  // Channels of the same name differ in these.
+  const identity = channel ? `${next.kind} channel ${next.channelID}` : '';
+  $('channel').title = identity;
+  setText($('lobby-channel'), identity);
   showChannels(next);
   document.body.dataset.view = self.inCall ? 'call' : 'lobby';
   if (before && before.self.inCall !== self.inCall) entering = false;

@@ -181,6 +181,13 @@ extension StatisticsRecord.Direction {
   }
 }
 
+extension JoinedChannelRecord {
+  init(_ setup: ChannelSetup) {
+    self.init(
+      channel: setup.name, id: setup.id.description, kind: setup.genesis == nil ? .open : .created)
+  }
+}
+
 extension MusterNode {
   /// The `ready` event, the first line of a node's JSON output; `page` is the call page's URL, nil
   /// without a page.
@@ -189,6 +196,7 @@ extension MusterNode {
       .ready(
         ReadyRecord(
           schema: 1, id: id.short, key: id.key.hex, listen: listening.map(\.description),
-          view: page, channels: channelNames)), t: secondsToReady)
+          view: page, channels: joinedAtStart.map(\.channel), joined: joinedAtStart)),
+      t: secondsToReady)
   }
 }

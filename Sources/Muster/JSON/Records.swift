@@ -12,6 +12,18 @@ public struct ReadyRecord: Codable, Equatable, Sendable {
   public var view: String?
   /// The names of the joined channels.
   public var channels: [String]
+  /// The joined channels, in the same order.
+  public var joined: [JoinedChannelRecord]
+}
+
+/// A channel in `ready`, with what tells it from others of its name.
+public struct JoinedChannelRecord: Codable, Equatable, Sendable {
+  /// The channel's name on this node.
+  public var channel: String
+  /// The channel's id, 16 hex digits.
+  public var id: String
+  /// `created` for a channel with an owner and roles, otherwise `open`.
+  public var kind: Administration.ChannelSummary.Kind
 }
 
 /// A member of a channel: `member.joined`, `member.updated`, `member.left`.

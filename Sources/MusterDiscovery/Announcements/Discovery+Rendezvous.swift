@@ -4,9 +4,9 @@ import MusterWire
 
 /// Discovery beyond the local network, through rendezvous servers.
 extension Discovery {
-  /// Sets the resolved addresses of the rendezvous servers; new addresses are contacted at once.
-  public mutating func setRendezvous(_ addresses: [Address], at now: Instant) -> [Output] {
-    rendezvous.set(addresses, entropy: &entropy, at: now)
+  /// Sets the resolved addresses of the rendezvous servers; new ones are contacted at once.
+  public mutating func setRendezvous(_ servers: [Contact], at now: Instant) -> [Output] {
+    rendezvous.set(servers, entropy: &entropy, at: now)
     return tick(at: now)
   }
 
@@ -63,8 +63,8 @@ extension Discovery {
       return []
     }
     rendezvous.isSeeking = !candidateProber.isEmpty
-    let active = channels.filter { !$0.isPassive }.map(\.id)
-    let step = rendezvous.receive(cookie, from: source, keys: active, at: now)
+    let active = channels.filter { !$0.isPassive }.map { (key: $0.id, channel: $0.channel) }
+    let step = rendezvous.receive(cookie, from: source, channels: active, at: now)
     return step.map { perform($0, at: now) } ?? []
   }
 
@@ -177,7 +177,7 @@ extension Discovery {
   /// Withdraws this node's records of a channel from each rendezvous server for which a cookie is
   /// valid.
   mutating func deregister(_ channel: ChannelEntry, at now: Instant) -> [Output] {
-    rendezvous.deregistrations(at: now).map { cookie, address in
+    rendezvous.deregistrations(from: channel.channel, at: now).map { cookie, address in
       .send(
         registration(
           channel, cookie, period: cookie.period, wantsRecords: false, announcement: []),

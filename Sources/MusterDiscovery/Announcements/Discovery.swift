@@ -25,6 +25,7 @@ public struct Discovery: Sendable {
   struct ChannelEntry: Sendable {
     let key: ChannelKey
     let id: KeyID
+    let channel: ChannelID
     /// A random value that identifies this run's records at rendezvous servers. The servers return
     /// the value in their answers, which exposes forged answers.
     let slot: UInt64
@@ -75,9 +76,9 @@ public struct Discovery: Sendable {
   }
 
   /// Starts announcing a channel at once, or only listening if passive; ignored beyond
-  /// `Limits.channelKeys`.
+  /// `Limits.channelKeys`. Without `channel`, the key is that of an open one.
   public mutating func open(
-    _ key: ChannelKey, isPassive: Bool = false, at now: Instant
+    _ key: ChannelKey, of channel: ChannelID? = nil, isPassive: Bool = false, at now: Instant
   ) -> [Output] {
     let id = key.keyID
     guard channels.count < Limits.channelKeys, !channels.contains(where: { $0.id == id }) else {
@@ -85,7 +86,8 @@ public struct Discovery: Sendable {
     }
     channels.append(
       ChannelEntry(
-        key: key, id: id, slot: entropy.u64(), echoSecret: EchoSecret(entropy: &entropy),
+        key: key, id: id, channel: channel ?? key.channelID, slot: entropy.u64(),
+        echoSecret: EchoSecret(entropy: &entropy),
         schedule: BroadcastSchedule(startingAt: now),
         isPassive: isPassive))
     if !isPassive {
@@ -135,10 +137,9 @@ public struct Discovery: Sendable {
     return restart(at: now)
   }
 
-  /// Sets the resolved addresses of the configured peers; new addresses get an announcement at
-  /// once.
-  public mutating func setPeers(_ addresses: [Address], at now: Instant) -> [Output] {
-    peers.set(addresses, linked: linked, at: now)
+  /// Sets the resolved addresses of the configured peers; new ones get an announcement at once.
+  public mutating func setPeers(_ contacts: [Contact], at now: Instant) -> [Output] {
+    peers.set(contacts, linked: linked, at: now)
     return tick(at: now)
   }
 
@@ -178,10 +179,11 @@ public struct Discovery: Sendable {
     var outputs: [Output] = []
     for index in channels.indices where !channels[index].isPassive {
       let isDue = channels[index].schedule.takeDue(at: now, jitter: &jitter)
-      guard isDue || !duePeers.isEmpty else { continue }
+      let served = duePeers.filter { $0.serves(channels[index].channel) }
+      guard isDue || !served.isEmpty else { continue }
       let datagram = nextAnnouncement(in: index, at: now)
       if isDue { outputs.append(.broadcast(datagram)) }
-      outputs += duePeers.map { .send(datagram, to: $0) }
+      outputs += served.map { .send(datagram, to: $0.address) }
     }
     for (key, addresses) in candidateProber.takeDue(at: now, jitter: &jitter) {
       guard let index = channels.firstIndex(where: { $0.id == key }) else { continue }

@@ -47,14 +47,16 @@ struct ConfiguredPeers: Sendable {
   static let coalescing = Duration.milliseconds(50)
 
   private struct ConfiguredPeer: Sendable {
-    let address: Address
+    var contact: Contact
     var isLinked: Bool
     var step: Int
     var sentAt: Instant?
     var nextAt: Instant
 
-    init(_ address: Address, isLinked: Bool, dueAt now: Instant) {
-      self.address = address
+    var address: Address { contact.address }
+
+    init(_ contact: Contact, isLinked: Bool, dueAt now: Instant) {
+      self.contact = contact
       self.isLinked = isLinked
       step = isLinked ? Backoff.settledStep : 0
       nextAt = now
@@ -66,15 +68,13 @@ struct ConfiguredPeers: Sendable {
   var addresses: [Address] { peers.map(\.address) }
   var deadline: Instant? { peers.map(\.nextAt).min() }
 
-  /// Replaces the list; known addresses keep their schedule, and new addresses are due at once.
-  mutating func set(_ addresses: [Address], linked: [Address], at now: Instant) {
-    var next: [ConfiguredPeer] = []
-    for address in addresses where next.count < Limits.configuredPeers {
-      guard address.isUnicast, !next.contains(where: { $0.address == address }) else { continue }
-      let known = peers.first { $0.address == address }
-      next.append(known ?? ConfiguredPeer(address, isLinked: linked.contains(address), dueAt: now))
+  /// Replaces the list; known contacts keep their schedule, and new ones, also those that serve
+  /// other channels than before, are due at once.
+  mutating func set(_ contacts: [Contact], linked: [Address], at now: Instant) {
+    peers = Contact.merged(contacts, limit: Limits.configuredPeers).map { contact in
+      peers.first { $0.contact == contact }
+        ?? ConfiguredPeer(contact, isLinked: linked.contains(contact.address), dueAt: now)
     }
-    peers = next
   }
 
   /// Slows down announcements to linked peers, and restarts the backoff for peers that lost their
@@ -98,12 +98,12 @@ struct ConfiguredPeers: Sendable {
     }
   }
 
-  /// Takes the addresses that are due for an announcement, and schedules the next announcements.
-  mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [Address] {
+  /// Takes the contacts that are due for an announcement, and schedules the next announcements.
+  mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [Contact] {
     guard let deadline, deadline <= now else { return [] }
-    var due: [Address] = []
+    var due: [Contact] = []
     for index in peers.indices where peers[index].nextAt <= now + Self.coalescing {
-      due.append(peers[index].address)
+      due.append(peers[index].contact)
       let interval = Self.interval(of: peers[index])
       peers[index].sentAt = now
       peers[index].nextAt = now + jitter.jittered(interval, by: Backoff.jitter)

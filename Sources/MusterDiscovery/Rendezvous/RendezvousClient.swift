@@ -15,7 +15,7 @@ struct RendezvousClient: Sendable {
   }
 
   private struct Server: Sendable {
-    let address: Address
+    let contact: Contact
     /// A random value that the server echoes in its replies, as protection against off-path
     /// spoofing.
     let token: UInt64
@@ -31,6 +31,8 @@ struct RendezvousClient: Sendable {
     var nextAt: Instant
     /// This node's address as observed by the server.
     var seen: Address?
+
+    var address: Address { contact.address }
   }
 
   /// The interval of 5 s between rounds, twelve in the lifetime of a record. Neither a restart of a
@@ -60,15 +62,12 @@ struct RendezvousClient: Sendable {
   /// The addresses of the servers that have reported a usable address of this node.
   var answering: [Address] { servers.filter { $0.seen != nil }.map(\.address) }
 
-  /// Replaces the list of servers; known addresses keep their state.
-  mutating func set(_ addresses: [Address], entropy: inout Entropy, at now: Instant) {
-    var next: [Server] = []
-    for address in addresses where address.isUnicast && next.count < Limits.rendezvous {
-      guard !next.contains(where: { $0.address == address }) else { continue }
-      let known = servers.first { $0.address == address }
-      next.append(known ?? Server(address: address, token: entropy.u64(), nextAt: now))
+  /// Replaces the list of servers; known ones that serve the same channels keep their state.
+  mutating func set(_ contacts: [Contact], entropy: inout Entropy, at now: Instant) {
+    servers = Contact.merged(contacts, limit: Limits.rendezvous).map { contact in
+      servers.first { $0.contact == contact }
+        ?? Server(contact: contact, token: entropy.u64(), nextAt: now)
     }
-    servers = next
   }
 
   /// Restarts the rounds at every server after a change to the announcement or to this node's
@@ -122,12 +121,14 @@ struct RendezvousClient: Sendable {
     isSeeking || server.rounds <= Self.eager.count || server.rounds % Self.listingInterval == 0
   }
 
-  /// Handles a cookie and returns the step that uses the cookie to register the channels `keys`;
-  /// nil if the cookie was not requested or `keys` is empty.
+  /// Handles a cookie and returns the step that uses the cookie to register those of the `channels`
+  /// that the server serves; nil if the cookie was not requested or there are none.
   mutating func receive(
-    _ cookie: RendezvousCookie, from source: Address, keys: [KeyID], at now: Instant
+    _ cookie: RendezvousCookie, from source: Address, channels: [(key: KeyID, channel: ChannelID)],
+    at now: Instant
   ) -> Step? {
     guard let index = index(source, cookie.token), servers[index].cookie == nil else { return nil }
+    let keys = channels.filter { servers[index].contact.serves($0.channel) }.map(\.key)
     servers[index].cookie = cookie
     servers[index].cookieAt = now
     servers[index].cookieUses = 1
@@ -165,12 +166,15 @@ struct RendezvousClient: Sendable {
     servers.firstIndex { $0.address == source && $0.token == token }
   }
 
-  /// The cookies that are still valid for a withdrawal, each with the address of its server.
-  func deregistrations(at now: Instant) -> [(cookie: RendezvousCookie, to: Address)] {
+  /// The cookies that are still valid for a withdrawal from a channel, each with the address of its
+  /// server.
+  func deregistrations(
+    from channel: ChannelID, at now: Instant
+  ) -> [(cookie: RendezvousCookie, to: Address)] {
     servers.compactMap { server in
-      guard let cookie = server.cookie, now - server.cookieAt < Self.cookieLifetime else {
-        return nil
-      }
+      guard server.contact.serves(channel), let cookie = server.cookie,
+        now - server.cookieAt < Self.cookieLifetime
+      else { return nil }
       return (cookie, server.address)
     }
   }

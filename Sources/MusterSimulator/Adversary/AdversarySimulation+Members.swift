@@ -2,6 +2,7 @@ import MusterBase
 import MusterChannel
 import MusterCore
 import MusterCrypto
+import MusterDiscovery
 import MusterWire
 
 /// The members in good standing, and what their users do.
@@ -46,7 +47,7 @@ extension AdversarySimulation {
     input(index) { $0.setSources([], hasAudio: true, at: $1) }
     let setup = nodes[index].setup(of: channel)
     input(index) { $0.join(setup, call: true, at: $1) }
-    input(index) { $0.setPeers(others, at: $1) }
+    input(index) { $0.setPeers(others.map { Contact($0) }, at: $1) }
   }
 
   private mutating func crash(_ index: Int) {

@@ -150,7 +150,7 @@ extension ReachSimulation {
     }
     input(index) { $0.setOwnAddresses(own, at: $1) }
     input(index) { $0.setSources([], hasAudio: true, at: $1) }
-    input(index) { $0.setRendezvous(servers, at: $1) }
+    input(index) { $0.setRendezvous(servers.map { Contact($0) }, at: $1) }
     let setup = ChannelSetup(
       name: "\(Marker.text)-reach", keys: [nodes[index].firstKey], genesis: nil,
       entries: nodes[index].disk.signedEntries, credential: nil)

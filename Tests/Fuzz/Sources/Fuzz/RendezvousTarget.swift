@@ -38,7 +38,7 @@ struct RendezvousTarget {
 
   private init() {
     _ = discovery.open(Cast.key, at: now)
-    _ = discovery.setRendezvous([index], at: now)
+    _ = discovery.setRendezvous([Contact(index)], at: now)
   }
 
   private mutating func step(_ program: inout Program) {

@@ -36,7 +36,7 @@ extension MusterNode {
 
   func member(_ text: String, in channel: ChannelID) throws(MusterError) -> NodeID {
     let known = node.members(of: channel).map(\.id)
-    guard let id = known.first(where: { $0.short == text || $0.key.hex == text }) else {
+    guard let id = known.first(where: { $0.isNamed(by: text) }) else {
       throw MusterError("no member \(text) is here", hint: "ids are in member.joined events")
     }
     return id
@@ -44,7 +44,7 @@ extension MusterNode {
 
   /// The reachable member that a command is about, which may be this node itself.
   func participant(_ text: String, in channel: ChannelID) throws(MusterError) -> NodeID {
-    text == id.short || text == id.key.hex ? id : try member(text, in: channel)
+    id.isNamed(by: text) ? id : try member(text, in: channel)
   }
 
   /// The addressee of a message, by full key or by id. Only members that are reachable, or known by
@@ -56,7 +56,7 @@ extension MusterNode {
     let away =
       node.roles(in: channel).map(\.member) + node.history(of: channel).map(\.from)
       + correspondents(in: channel)
-    if let id = away.first(where: { $0.short == text }) { return id }
+    if let id = away.first(where: { $0.isNamed(by: text) }) { return id }
     return try member(text, in: channel)
   }
 

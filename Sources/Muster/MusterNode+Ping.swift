@@ -93,9 +93,10 @@ extension MusterNode {
     where !known.contains(where: { $0.id == member.id }) {
       known.append(member)
     }
-    let exact = known.filter { $0.id.short == text || $0.id.key.hex == text || $0.name == text }
+    let isID = Hex.isID(text)
+    let exact = known.filter { isID ? $0.id.isNamed(by: text) : $0.name == text }
     let prefixed = known.filter { $0.id.key.hex.hasPrefix(text) || $0.name.hasPrefix(text) }
-    let found = exact.isEmpty ? prefixed : exact
+    let found = isID || !exact.isEmpty ? exact : prefixed
     guard let only = found.first else {
       throw MusterError("no member \(shown) is here", hint: "see muster channel show")
     }

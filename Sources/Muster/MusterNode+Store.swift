@@ -65,21 +65,31 @@ extension MusterNode {
     trust[channel]?.identities.map(\.key) ?? []
   }
 
-  /// Stores the first key seen for a name; warns if another key appears under the same name.
+  /// Stores the first key seen for a name; warns if another key appears under the same name or one
+  /// that looks like it, as the member joins or later.
   func noteIdentity(_ event: NodeEvent, in channel: ChannelID, _ remembered: inout Remembered) {
-    guard case .channel(.memberJoined(let member)) = event, var book = trust[channel] else {
-      return
+    let member: Member
+    switch event {
+    case .channel(.memberJoined(let joined)): member = joined
+    case .channel(.memberUpdated(let updated)):
+      guard updated.id != id, trust[channel]?.identity(of: updated.id, name: updated.name) == nil
+      else { return }
+      member = updated
+    default: return
     }
-    let seconds = WallClock.milliseconds / 1000
-    let verdict = book.noted(member.name, member.id, at: seconds)
+    guard var book = trust[channel] else { return }
+    let verdict = book.noted(member.name, member.id, at: WallClock.milliseconds / 1000)
     trust[channel] = book
-    if case .changed(let former) = verdict {
-      emit(
-        .warning(
-          MusterError(
-            "\(member.name) in \(node.name(of: channel) ?? "") has another key than before: "
-              + "\(member.id.short), not \(former.short)",
-            hint: "this may be somebody else: compare codes by voice with muster verify")))
+    let who = "\(member.name) in \(node.name(of: channel) ?? "")"
+    let hint = "this may be somebody else: compare codes by voice with muster verify"
+    switch verdict {
+    case .new, .known: break
+    case .changed(let former):
+      let keys = "\(member.id.short), not \(former.short)"
+      emit(.warning(MusterError("\(who) has another key than before: \(keys)", hint: hint)))
+    case .resembles(let name, let other):
+      let keys = "\(member.id.short) is not \(other.short)"
+      emit(.warning(MusterError("\(who) is named like \(name): \(keys)", hint: hint)))
     }
     if let identity = book.identity(of: member.id, name: member.name) {
       remembered.changes.append(.identity(identity, channel: channel))

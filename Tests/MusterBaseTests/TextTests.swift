@@ -62,3 +62,13 @@ func sizesAreRead(text: String, width: Int, height: Int) {
   "99999999999999999999x1",
 ])
 func otherTextIsNoSize(text: String) { #expect(VideoSize(text) == nil) }
+
+@Test(arguments: [
+  ("219912cccc4a35f1", true), ("219912CCCC4A35F1", true), ("219912cccc4a35f1\u{200B}", true),
+  ("2l99l2cccc4a35fI", true), ("219912сссс4а35f1", true), ("2199 12cc cc4a 35f1", true),
+  (String(repeating: "0", count: 64), true), ("219912cccc4a35f", false), ("", false),
+  ("Ada Byron Lovelace", false), ("219912cccc4a35f12", false),
+])
+func whatCanBeTakenForAnID(text: String, isLike: Bool) {
+  #expect(LookAlikes.resembleID(text) == isLike)
+}

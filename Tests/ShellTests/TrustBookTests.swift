@@ -48,9 +48,39 @@ struct TrustBookTests {
     #expect(book.keys(matching: "ann").isEmpty)
   }
 
-  @Test func aNameThatLooksLikeAnIdOfAnotherIsAmbiguous() {
-    let book = TrustBook([known("anna", 1), known(anna.short, 2)])
-    #expect(book.keys(matching: anna.short) == [anna, other])
+  @Test func aNameIsNoID() {
+    let book = TrustBook([known("anna", 1), known(anna.short, 2), known(anna.key.hex, 2)])
+    #expect(book.keys(matching: anna.short) == [anna])
+    #expect(book.keys(matching: anna.short.uppercased()) == [anna])
+    #expect(book.keys(matching: anna.key.hex) == [anna])
+    #expect(book.keys(matching: NodeID(bytes32(9)).short).isEmpty)
+  }
+
+  @Test(
+    arguments: [
+      "Gr\u{430}ce", "Grace\u{200B}", "\u{E0041}Grace", "Grace\u{FE0F}", "Gra\u{AD}ce",
+      "Grace\u{3164}", "Gr\u{34F}ace", "Grac\u{301}e", "grace", "\u{FF27}race", "Gra ce",
+    ])
+  func aNameThatLooksLikeAnothersIsReportedOnce(name: String) {
+    var book = TrustBook([known("Grace", 1)])
+    #expect(book.noted(name, other, at: 200) == .resembles(name: "Grace", of: anna))
+    #expect(book.noted(name, other, at: 201) == .known)
+    #expect(book.noted("Grace\u{200D}", other, at: 202) == .new)
+    // Its own key may have any name.
+    #expect(book.noted(name + "\u{200B}", anna, at: 203) == .new)
+  }
+
+  @Test(arguments: ["Gracie", "Race", "Грета", "🙂"]) func otherNamesAreNoLookAlikes(name: String) {
+    var book = TrustBook([known("Grace", 1), known("🙃", 1)])
+    #expect(book.noted(name, other, at: 200) == .new)
+  }
+
+  @Test func oneMemberDoesNotEvictTheOthers() {
+    var book = TrustBook([known("anna", 1, seen: 1...1)])
+    for number in 0..<5000 { _ = book.noted("guest \(number)", other, at: 5) }
+    #expect(book.identities.count == 1 + TrustBook.namesPerKey)
+    #expect(book.keys(matching: "guest 4999") == [other])
+    #expect(book.noted("anna", other, at: 6) == .changed(from: anna))
   }
 
   @Test func everNewNamesAreBoundedAndSpareTheVerified() {

@@ -98,11 +98,7 @@ struct Administrator {
   /// Throws if a channel cannot have this name, or another one that is remembered has it. Channels
   /// whose key is their name do not count: the others are meant before them.
   private func checkNew(_ name: String) throws(MusterError) {
-    guard !name.isEmpty, DisplayText.sanitized(name, limit: Limits.channelNameBytes) == name else {
-      throw MusterError(
-        "that is no channel name",
-        hint: "use 1 to \(Limits.channelNameBytes) bytes of ordinary text", kind: .usage)
-    }
+    try ChannelName.check(name)
     let isTaken = try store.channels(named: name).contains { !$0.isPublic }
     guard !isTaken else {
       throw MusterError(
@@ -279,19 +275,19 @@ struct Administrator {
       throw MusterError("which member", hint: "name it by id, key or name", kind: .usage)
     }
     if let bytes = Hex.decode(text), let key = Bytes32(bytes) { return NodeID(key) }
-    let book = TrustBook(try store.identities(of: stored.id))
-    var found = book.keys(matching: text)
+    let isID = Hex.isID(text)
+    var found = TrustBook(try store.identities(of: stored.id)).keys(matching: text)
     let present = node.members(of: stored.id)
-    for member in present where member.id.short == text || member.name == text {
-      if !found.contains(member.id) { found.append(member.id) }
-    }
-    for known in node.roles(in: stored.id) where known.member.short == text {
-      if !found.contains(known.member) { found.append(known.member) }
-    }
+      .filter { isID ? $0.id.isNamed(by: text) : $0.name == text }.map(\.id)
+    let withRole = node.roles(in: stored.id).map(\.member).filter { $0.isNamed(by: text) }
+    for member in present + withRole where !found.contains(member) { found.append(member) }
     let shown = DisplayText.sanitized(text, limit: 64)
     guard let only = found.first else {
       throw MusterError(
-        "nobody is known as \(shown) in \(stored.name)", hint: "see muster channel show")
+        "nobody is known as \(shown) in \(stored.name)",
+        hint: isID
+          ? "name somebody who was never here by all 64 digits of the key"
+          : "see muster channel show")
     }
     guard found.count == 1 else {
       throw MusterError(

@@ -66,9 +66,12 @@ public struct Member: Equatable, Sendable {
   /// Whether camera frames can be expected: the member offers a camera, which is not muted.
   public var hasCamera: Bool { stream(.camera).map { !$0.isMuted && !$0.layers.isEmpty } ?? false }
 
+  /// The name made safe to show. One that can be taken for an id is quoted, since people compare
+  /// ids and name members by them; a member without a name is shown by its id.
   static func shownName(_ name: String, of id: NodeID) -> String {
     let safe = DisplayText.sanitized(name, limit: Limits.nameBytes)
-    return safe.isEmpty ? id.short : safe
+    guard !safe.isEmpty else { return id.short }
+    return LookAlikes.resembleID(safe) ? "\"\(safe)\"" : safe
   }
 }
 

@@ -37,9 +37,6 @@ extension MusterNode {
     ownRecords[id] = nil
     if call { autoJoinChannels.append(id) }
     add(peers: opened.peers, rendezvous: opened.rendezvous, for: id)
-    node.setFinders(
-      rendezvousServers: rendezvousNames.entries.count,
-      others: !peerNames.entries.isEmpty || dht != nil)
     perform(node.join(opened.setup, call: call, at: now))
   }
 

@@ -19,21 +19,31 @@ extension MusterNode {
   }
 
   private func resolvePeers() {
-    guard !peerNames.entries.isEmpty, !peerNames.isBeingResolved else { return }
+    guard !peerNames.isBeingResolved else { return }
+    guard !peerNames.entries.isEmpty else { return usePeers([]) }
     peerNames.isBeingResolved = true
     let names = peerNames
     Task {
       let found = await names.resolve(within: Self.namePatience)
       peerNames.isBeingResolved = false
       guard !isStopping else { return }
-      peerAddresses.named = Self.contacts(found)
-      perform(node.setPeers(peerAddresses.all, at: now))
+      usePeers(Self.contacts(found))
       if peerNames.entries != names.entries { resolvePeers() }
     }
   }
 
+  private func usePeers(_ contacts: [Contact]) {
+    guard contacts != peerAddresses.named else { return }
+    peerAddresses.named = contacts
+    perform(node.setPeers(peerAddresses.all, at: now))
+  }
+
   private func resolveRendezvous() {
-    guard !rendezvousNames.entries.isEmpty, !rendezvousNames.isBeingResolved else { return }
+    guard !rendezvousNames.isBeingResolved else { return }
+    guard !rendezvousNames.entries.isEmpty else {
+      // Those of a channel that the node has left must not hear of it any more.
+      return perform(node.setRendezvous([], at: now))
+    }
     rendezvousNames.isBeingResolved = true
     let names = rendezvousNames
     Task {
@@ -76,6 +86,9 @@ extension MusterNode {
     let before = (peerNames.entries, rendezvousNames.entries)
     change(self)
     if before != (peerNames.entries, rendezvousNames.entries) { resolve() }
+    node.setFinders(
+      rendezvousServers: rendezvousNames.entries.count,
+      others: !peerNames.entries.isEmpty || dht != nil)
   }
 
   /// Warns once if no rendezvous server has answered for 9 s, because members beyond the LAN cannot

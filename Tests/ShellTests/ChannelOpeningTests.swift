@@ -1,3 +1,4 @@
+import Glibc
 import Muster
 import MusterBase
 import MusterCrypto
@@ -161,6 +162,45 @@ struct ChannelOpeningTests {
       #expect(try await !isCreated(from: source))
     }
     #expect(try fixture.storeOnceFree().channels(named: "lab").map(\.id) == [key.channelID])
+  }
+
+  /// Its maker chose it, and hears no more of this node than the invite's channel.
+  @Test func aRendezvousHearsNothingOfAChannelThatWasLeft() async throws {
+    let server = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+    defer { close(server) }
+    var bound = sockaddr_in()
+    bound.sin_family = sa_family_t(AF_INET)
+    bound.sin_addr.s_addr = inet_addr("127.0.0.1")
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    _ = withUnsafeMutablePointer(to: &bound) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        bind(server, address, size) + getsockname(server, address, &size)
+      }
+    }
+    let invite = Invite(
+      name: "theirs", genesis: nil, epoch: 0, key: [UInt8](repeating: 9, count: 32),
+      oneTimeSeed: nil, grant: nil, peers: [],
+      rendezvous: ["127.0.0.1:\(UInt16(bigEndian: bound.sin_port))"])
+    var configuration = Configuration()
+    configuration.isEphemeral = true
+    configuration.channels = [.init(name: "ours", source: .open(secret))]
+    configuration.interfaces = ["lo"]
+    configuration.lan = false
+    let node = try await MusterNode.start(configuration)
+    try await node.join(.init(name: "theirs", source: .invite(invite)))
+    #expect(Self.hears(server, within: 10_000))
+    try await node.leave(channelNamed: "theirs")
+    // Skips those on their way; unanswered hellos come every second or so at first.
+    while Self.hears(server, within: 100) {}
+    #expect(!Self.hears(server, within: 2500))
+    await node.stop()
+  }
+
+  private static func hears(_ socket: Int32, within milliseconds: Int32) -> Bool {
+    var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+    guard poll(&entry, 1, milliseconds) == 1 else { return false }
+    var bytes = [UInt8](repeating: 0, count: 2048)
+    return recv(socket, &bytes, bytes.count, 0) > 0
   }
 
   // MARK: A name means what is remembered

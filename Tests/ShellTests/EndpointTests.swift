@@ -1,4 +1,5 @@
 import Muster
+import MusterBase
 import MusterNetwork
 import Testing
 
@@ -26,6 +27,19 @@ func charactersOfShellsAndTerminalsAreNoEndpoint(text: String) {
 @Test(arguments: ["", ":", "a", "a:", ":1", "[]:1", "a:65536", "a:-1", "a:1;id"])
 func anEndpointHasAHostAndAPort(text: String) {
   #expect(read(text) == nil)
+}
+
+/// What an invite names serves its channel alone, unless the user has named it, too.
+@Test func anEndpointServesTheChannelsThatNameIt() throws {
+  let (lab, crew) = (ChannelID(bytes32(1)), ChannelID(bytes32(2)))
+  var names = PeerResolver(endpoints: [try .init("own:1", option: "--peer")])
+  names.add(["own:1", "a:1", "a;b:1", "b:1"], for: lab, limit: 3)
+  names.add(["a:1", "c:1"], for: crew, limit: 3)
+  let served = names.entries.map { [$0.serves(lab), $0.serves(crew)] }
+  #expect(served == [[true, true], [true, true], [true, false]])
+  names.remove(lab)
+  #expect(names.entries.map(\.endpoint.text) == ["own:1", "a:1"])
+  #expect(names.entries.map(\.channels) == [nil, [crew]])
 }
 
 @Test func theErrorSaysWhatTheOptionTakes() {

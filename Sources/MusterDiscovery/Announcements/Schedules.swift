@@ -61,6 +61,11 @@ struct ConfiguredPeers: Sendable {
       step = isLinked ? Backoff.settledStep : 0
       nextAt = now
     }
+
+    mutating func restart(at now: Instant) {
+      step = 0
+      nextAt = now
+    }
   }
 
   private var peers: [ConfiguredPeer] = []
@@ -68,12 +73,18 @@ struct ConfiguredPeers: Sendable {
   var addresses: [Address] { peers.map(\.address) }
   var deadline: Instant? { peers.map(\.nextAt).min() }
 
-  /// Replaces the list; known contacts keep their schedule, and new ones, also those that serve
-  /// other channels than before, are due at once.
+  /// Replaces the list; known contacts keep their schedule, and new ones are due at once, like
+  /// those that serve other channels than before.
   mutating func set(_ contacts: [Contact], linked: [Address], at now: Instant) {
     peers = Contact.merged(contacts, limit: Limits.configuredPeers).map { contact in
-      peers.first { $0.contact == contact }
-        ?? ConfiguredPeer(contact, isLinked: linked.contains(contact.address), dueAt: now)
+      guard var known = peers.first(where: { $0.address == contact.address }) else {
+        return ConfiguredPeer(contact, isLinked: linked.contains(contact.address), dueAt: now)
+      }
+      if known.contact != contact {
+        known.contact = contact
+        known.restart(at: now)
+      }
+      return known
     }
   }
 
@@ -92,10 +103,7 @@ struct ConfiguredPeers: Sendable {
 
   /// Restarts the backoff for all peers, linked or not, because the announcement has changed.
   mutating func restart(at now: Instant) {
-    for index in peers.indices {
-      peers[index].step = 0
-      peers[index].nextAt = now
-    }
+    for index in peers.indices { peers[index].restart(at: now) }
   }
 
   /// Takes the contacts that are due for an announcement, and schedules the next announcements.

@@ -15,7 +15,7 @@ struct RendezvousClient: Sendable {
   }
 
   private struct Server: Sendable {
-    let contact: Contact
+    var contact: Contact
     /// A random value that the server echoes in its replies, as protection against off-path
     /// spoofing.
     let token: UInt64
@@ -33,6 +33,15 @@ struct RendezvousClient: Sendable {
     var seen: Address?
 
     var address: Address { contact.address }
+
+    /// Begins with the first round again, and a new cookie.
+    mutating func restart(at now: Instant) {
+      rounds = 0
+      failures = 0
+      pending = []
+      cookie = nil
+      nextAt = now
+    }
   }
 
   /// The interval of 5 s between rounds, twelve in the lifetime of a record. Neither a restart of a
@@ -62,24 +71,25 @@ struct RendezvousClient: Sendable {
   /// The addresses of the servers that have reported a usable address of this node.
   var answering: [Address] { servers.filter { $0.seen != nil }.map(\.address) }
 
-  /// Replaces the list of servers; known ones that serve the same channels keep their state.
+  /// Replaces the list of servers; known ones keep their state, and restart if they serve other
+  /// channels than before.
   mutating func set(_ contacts: [Contact], entropy: inout Entropy, at now: Instant) {
     servers = Contact.merged(contacts, limit: Limits.rendezvous).map { contact in
-      servers.first { $0.contact == contact }
-        ?? Server(contact: contact, token: entropy.u64(), nextAt: now)
+      guard var known = servers.first(where: { $0.address == contact.address }) else {
+        return Server(contact: contact, token: entropy.u64(), nextAt: now)
+      }
+      if known.contact != contact {
+        known.contact = contact
+        known.restart(at: now)
+      }
+      return known
     }
   }
 
   /// Restarts the rounds at every server after a change to the announcement or to this node's
   /// address.
   mutating func restart(at now: Instant) {
-    for index in servers.indices {
-      servers[index].rounds = 0
-      servers[index].failures = 0
-      servers[index].pending = []
-      servers[index].cookie = nil
-      servers[index].nextAt = now
-    }
+    for index in servers.indices { servers[index].restart(at: now) }
   }
 
   /// Repeats the quick first rounds, unless they are still in progress, because a peer has become

@@ -9,11 +9,21 @@ public enum LookAlikes {
   }
 
   /// Whether a text can be taken for an id of 16 or 64 hex digits.
-  public static func resembleID(_ text: String) -> Bool {
-    guard text.utf8.count >= 16 else { return false }
+  public static func resemblesID(_ text: String) -> Bool {
+    // Most names have a letter that no hex digit looks like.
+    guard text.utf8.count >= 16, text.utf8.allSatisfy({ $0 >= 0x80 || mayBeDigit($0) }) else {
+      return false
+    }
     let skeleton = skeleton(text)
     return (skeleton.utf8.count == 16 || skeleton.utf8.count == 64)
       && skeleton.utf8.allSatisfy { digits.contains($0) }
+  }
+
+  /// Whether an ASCII character is a space or sign, or looks like a hex digit.
+  private static func mayBeDigit(_ byte: UInt8) -> Bool {
+    let letter = byte | 0x20
+    guard (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(letter) else { return true }
+    return digits.contains(letter) || byte == UInt8(ascii: "I")
   }
 
   /// The skeletons of the hex digits.

@@ -319,6 +319,16 @@ public final class Store: Sendable {
       database, sql: "SELECT count(*) FROM identity WHERE channel = ?", arguments: [id])
     // Pruning takes milliseconds, so it starts only above twice the limit.
     guard let count, count > 2 * TrustBook.limit else { return }
+    // Those go first that a member which keeps changing its name has left behind.
+    try database.execute(
+      sql: """
+        DELETE FROM identity WHERE rowid IN (
+          SELECT rowid FROM (
+            SELECT rowid, row_number() OVER (PARTITION BY key ORDER BY lastSeen DESC) AS place
+            FROM identity WHERE channel = ?)
+          WHERE place > ?)
+        """,
+      arguments: [id, TrustBook.namesPerKey])
     try database.execute(
       sql: """
         DELETE FROM identity WHERE channel = ? AND NOT isVerified AND rowid NOT IN (

@@ -19,7 +19,7 @@ public struct TrustBook: Sendable {
   package static let limit = 4096
 
   /// The maximum number of names of one key, so that a member that keeps changing its name does not
-  /// evict the others; its least recently seen unverified one goes first.
+  /// evict the others; the least recently seen one goes first.
   package static let namesPerKey = 8
 
   /// The known identities, least recently seen first.
@@ -27,10 +27,14 @@ public struct TrustBook: Sendable {
   /// What their names look like.
   private var skeletons: [String]
 
-  /// Keeps only the most recently seen identities: at most `limit` / 2 verified and `limit` / 2
-  /// unverified ones.
+  /// Keeps only the most recently seen identities: at most `namesPerKey` of a key, and `limit` / 2
+  /// verified and `limit` / 2 unverified ones.
   public init(_ identities: [KnownIdentity]) {
-    let sorted = identities.sorted { $0.lastSeen < $1.lastSeen }
+    var names: [NodeID: Int] = [:]
+    let sorted = identities.sorted { $0.lastSeen < $1.lastSeen }.reversed().filter { identity in
+      names[identity.key, default: 0] += 1
+      return names[identity.key, default: 0] <= Self.namesPerKey
+    }.reversed()
     let verified = sorted.filter(\.isVerified).suffix(Self.limit / 2)
     let others = sorted.filter { !$0.isVerified }.suffix(Self.limit / 2)
     self.identities = (verified + others).sorted { $0.lastSeen < $1.lastSeen }
@@ -49,8 +53,8 @@ public struct TrustBook: Sendable {
     }
     let skeleton = LookAlikes.skeleton(name)
     let verdict = verdict(name, skeleton, key)
-    makeRoom(for: key)
     let isVerified = identities.contains { $0.key == key && $0.isVerified }
+    makeRoom(for: key)
     identities.append(
       KnownIdentity(
         name: name, key: key, firstSeen: seconds, lastSeen: seconds, isVerified: isVerified))
@@ -72,7 +76,7 @@ public struct TrustBook: Sendable {
   }
 
   private mutating func makeRoom(for key: NodeID) {
-    let own = identities.indices.filter { identities[$0].key == key && !identities[$0].isVerified }
+    let own = identities.indices.filter { identities[$0].key == key }
     if own.count >= Self.namesPerKey { remove(at: own[0]) }
     // The verified are kept for as long as others can go.
     if identities.count >= Self.limit {

@@ -70,5 +70,5 @@ func otherTextIsNoSize(text: String) { #expect(VideoSize(text) == nil) }
   ("Ada Byron Lovelace", false), ("219912cccc4a35f12", false),
 ])
 func whatCanBeTakenForAnID(text: String, isLike: Bool) {
-  #expect(LookAlikes.resembleID(text) == isLike)
+  #expect(LookAlikes.resemblesID(text) == isLike)
 }

@@ -75,6 +75,25 @@ struct TrustBookTests {
     #expect(book.noted(name, other, at: 200) == .new)
   }
 
+  @Test func oneMemberDoesNotEvictTheOthersFromTheStore() throws {
+    let fixture = StoreFixture()
+    let store = try fixture.store()
+    let channel = ChannelID(bytes32(7))
+    try store.apply([.identity(known("anna", 1, seen: 1...1), channel: channel)])
+    let names = (0...2 * TrustBook.limit).map {
+      Store.Change.identity(known("guest \($0)", 2, seen: 5...5), channel: channel)
+    }
+    try store.apply(names)
+    let kept = try store.identities(of: channel)
+    #expect(kept.contains { $0.key == anna } && kept.count <= 2 + TrustBook.namesPerKey)
+    let book = TrustBook(
+      [known("anna", 1, seen: 1...1)]
+        + (0..<5000).map {
+          known("guest \($0)", 2, seen: 5...5, verified: true)
+        })
+    #expect(book.identities.count == 1 + TrustBook.namesPerKey)
+  }
+
   @Test func oneMemberDoesNotEvictTheOthers() {
     var book = TrustBook([known("anna", 1, seen: 1...1)])
     for number in 0..<5000 { _ = book.noted("guest \(number)", other, at: 5) }

@@ -71,7 +71,7 @@ public struct Member: Equatable, Sendable {
   static func shownName(_ name: String, of id: NodeID) -> String {
     let safe = DisplayText.sanitized(name, limit: Limits.nameBytes)
     guard !safe.isEmpty else { return id.short }
-    return LookAlikes.resembleID(safe) ? "\"\(safe)\"" : safe
+    return LookAlikes.resemblesID(safe) ? "\"\(safe)\"" : safe
   }
 }
 

@@ -197,7 +197,10 @@ let package = Package(
       ]),
     tests(
       "MusterPipelineTests",
-      ["MusterBase", "MusterMedia", "MusterCore", "MusterCodecs", "MusterPipeline"]),
+      [
+        "MusterBase", "MusterMedia", "MusterCore", "MusterCodecs", "MusterDevices",
+        "MusterPipeline",
+      ]),
     tests(
       "MusterDevicesTests", ["MusterBase", "MusterCodecs", "MusterDevices"],
       exclude: ["VirtualRoom"]),

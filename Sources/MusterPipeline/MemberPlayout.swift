@@ -10,6 +10,13 @@ package struct DecodedAudio: Sendable {
   package var timestamp: UInt32
   /// The capture time on the sender's media clock; nil before the first RTCP sender report.
   package var capturedAt: Instant?
+
+  /// Decoded samples; `capturedAt` is nil before the first sender report.
+  package init(pcm: [Int16], timestamp: UInt32, capturedAt: Instant?) {
+    self.pcm = pcm
+    self.timestamp = timestamp
+    self.capturedAt = capturedAt
+  }
 }
 
 /// One member's jitter buffer and decoder.

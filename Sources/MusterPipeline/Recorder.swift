@@ -105,10 +105,10 @@ package final class Recorder: Sendable {
         }
       }
     }
-    do {
-      for index in 0..<tracks.count { try tracks[at: index].close() }
-    } catch {
-      failed(MusterError("the end of a recording is lost (\(error))", hint: "check the disk"))
+    for index in 0..<tracks.count {
+      do { try tracks[at: index].close() } catch {
+        failed(MusterError("the end of a recording is lost (\(error))", hint: "check the disk"))
+      }
     }
   }
 
@@ -344,23 +344,29 @@ private struct Track {
   /// Finishes a stream. One that ended before the first sender report begins with the others, or
   /// where its first frame is.
   mutating func close(_ stream: StreamID) throws {
+    defer {
+      video[stream.index].file?.close()
+      video[stream.index] = VideoTrack()
+    }
     if let first = video[stream.index].waiting.first {
       try writeWaiting(of: stream, until: first.timestamp, at: origin ?? BootClock.now)
     }
-    video[stream.index].file?.close()
-    video[stream.index] = VideoTrack()
   }
 
   mutating func closeAudio() throws {
+    defer {
+      audio?.close()
+      audio = nil
+    }
     if let first = waitingAudio.first {
       try writeWaitingAudio(until: first.timestamp, at: origin ?? BootClock.now)
     }
-    audio?.close()
-    audio = nil
   }
 
+  /// Finishes all files; throws the first error.
   mutating func close() throws {
-    for stream in StreamID.all { try close(stream) }
-    try closeAudio()
+    let video = StreamID.all.map { stream in Result { try close(stream) } }
+    let audio = Result { try closeAudio() }
+    for outcome in video + [audio] { try outcome.get() }
   }
 }

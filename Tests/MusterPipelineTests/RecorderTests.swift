@@ -1,0 +1,68 @@
+import Glibc
+import MusterBase
+import MusterCore
+import MusterDevices
+import MusterMedia
+import MusterPipeline
+import Testing
+
+/// Recordings of members of whom little has arrived.
+struct RecorderTests {
+  private let link = LinkID(channel: ChannelID(.zero), peer: NodeID(.zero))
+
+  private func frame(_ number: UInt32, bytes: Int = 100) -> ReceivedFrame {
+    ReceivedFrame(
+      layer: 0, temporalLayer: 0, data: [UInt8](repeating: 1, count: bytes),
+      isKeyframe: number == 0, timestamp: number * 3000,
+      size: VideoSize(width: 320, height: 180), capturedAt: nil, completedAt: .zero, delay: .zero,
+      isShown: true)
+  }
+
+  /// The sizes in bytes of the recordings of a member that ended as `body` says.
+  private func recorded(_ body: (Recorder) -> Void) throws -> [String: Int] {
+    var template = Array("/tmp/muster-recorder-XXXXXX".utf8CString)
+    _ = try #require(mkdtemp(&template))
+    let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let recorder = try Recorder(directory: folder)
+    recorder.setName("Ada", of: link)
+    let worker = recorder.start { Issue.record($0) }
+    body(recorder)
+    recorder.stop()
+    worker.join()
+    var sizes: [String: Int] = [:]
+    for ending in ["ivf", "wav"] {
+      let path = "\(folder)/Ada-\(link.peer.short).\(ending)"
+      var status = stat()
+      if stat(path, &status) == 0 { sizes[ending] = Int(status.st_size) }
+      unlink(path)
+    }
+    rmdir(folder)
+    return sizes
+  }
+
+  /// Until the first sender report nothing says when a frame was captured.
+  @Test(arguments: [true, false])
+  func whatEndsBeforeItsFirstSenderReportIsKept(endsFirst: Bool) throws {
+    let stream = MemberStream(link, .camera)
+    let sizes = try recorded { recorder in
+      for number in 0..<9 {
+        _ = recorder.add(frame(UInt32(number)), of: stream, name: "camera")
+      }
+      recorder.add(
+        DecodedAudio(pcm: [Int16](repeating: 5, count: 960), timestamp: 0, capturedAt: nil),
+        from: link)
+      if endsFirst { recorder.end(link) }
+    }
+    #expect(sizes == ["ivf": 32 + 9 * 112, "wav": 44 + 2 * 960])
+  }
+
+  @Test func framesThatWaitAreBoundedInBytes() throws {
+    let sizes = try recorded { recorder in
+      for number in 0..<9 {
+        _ = recorder.add(
+          frame(UInt32(number), bytes: 1 << 20), of: MemberStream(link, .camera), name: "camera")
+      }
+    }
+    #expect(sizes["ivf"] == 32 + 4 * (12 + 1 << 20))
+  }
+}

@@ -183,15 +183,12 @@ enum ChannelOpening {
   ) throws(MusterError) -> Resolved {
     guard let key = ChannelKey(secret: invite.key) else { throw .damagedInvite }
     var stored = StoredChannel(
-      id: key.channelID, name: invite.name, createdAt: WallClock.milliseconds / 1000)
+      id: try InviteDetails(invite).id, name: invite.name,
+      createdAt: WallClock.milliseconds / 1000)
     stored.bootstrapAddresses = invite.peers
     stored.rendezvous = invite.rendezvous
-    if let bytes = invite.genesis {
-      guard let genesis = SignedGenesis.verified(bytes), let grant = invite.grant,
-        let seed = invite.oneTimeSeed, Identity(seed: seed) != nil
-      else { throw .damagedInvite }
-      stored.id = genesis.channelID
-      stored.genesis = bytes
+    stored.genesis = invite.genesis
+    if let grant = invite.grant, let seed = invite.oneTimeSeed {
       stored.credential = StoredChannel.InviteCredential(grant: grant, seed: seed)
     }
     stored.keys = [EpochKey(number: invite.epoch, key: key)]

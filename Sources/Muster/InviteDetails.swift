@@ -5,7 +5,7 @@ import MusterWire
 
 /// What an invite says about the channel that it leads to, as far as its signatures prove it.
 public struct InviteDetails: Equatable, Sendable {
-  /// The channel's name, which whoever made the invite chose.
+  /// The channel's name, as the invite's maker chose it.
   public let channel: String
   /// The channel's id.
   public let id: ChannelID
@@ -13,6 +13,8 @@ public struct InviteDetails: Equatable, Sendable {
   public let kind: Administration.ChannelSummary.Kind
   /// The role that the invite gives; in an open channel everyone is a presenter.
   public let role: Role
+  /// Whether the role permits sending audio and video.
+  public let maySend: Bool
   /// The member that signed the invite, an owner if members accept it; nil for an open channel,
   /// whose invites nobody signs.
   public let maker: NodeID?
@@ -24,7 +26,8 @@ public struct InviteDetails: Equatable, Sendable {
     channel = invite.name
     guard let bytes = invite.genesis else {
       guard let key = ChannelKey(secret: invite.key) else { throw .damagedInvite }
-      (id, kind, role, maker, creator) = (key.channelID, .open, .presenter, nil, nil)
+      (id, kind, role, maySend) = (key.channelID, .open, .presenter, true)
+      (maker, creator) = (nil, nil)
       return
     }
     guard let genesis = SignedGenesis.verified(bytes), let signed = invite.grant,
@@ -33,7 +36,9 @@ public struct InviteDetails: Equatable, Sendable {
       case .grant(let grant) = entry.body, grant.subject == oneTime.id
     else { throw .damagedInvite }
     id = genesis.channelID
-    (kind, role, maker, creator) = (.created, grant.role, entry.author, genesis.genesis.owner)
+    (kind, role) = (.created, grant.role)
+    maySend = Capability.sendAudio.isAllowed(to: role, in: genesis.genesis.settings)
+    (maker, creator) = (entry.author, genesis.genesis.owner)
   }
 }
 

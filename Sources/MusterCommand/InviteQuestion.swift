@@ -58,13 +58,13 @@ package enum InviteQuestion {
       ("Invite to", "\(channel), \(known ?? "new here")"),
       ("made by", maker(details, remembered)),
       ("your role", details.role.name),
-      ("live", live(configuration)),
+      ("live", details.maySend ? live(configuration) : "nothing: the role permits no sending"),
     ]
     return rows.map { Style.padded($0.0, to: 11) + $0.1 }
   }
 
   private static func maker(_ details: InviteDetails, _ remembered: Remembered?) -> String {
-    guard let maker = details.maker else { return "anyone who has the channel's key" }
+    guard let maker = details.maker else { return "nobody says: the channel's key is enough" }
     let creator = maker == details.creator ? ", who created the channel" : ""
     guard let name = remembered?.maker else {
       return "\(maker)\(creator), whom you have not met there"

@@ -136,11 +136,7 @@ def the_units_are_valid_and_sandboxed(t):
 
 @check()
 def the_desktop_shows_what_is_wrong_with_a_link_until_it_was_read(t):
-    target = os.path.join(t.folder, "target")
-    _install(t, target)
-    path = os.path.join(target, "opt/m/libexec/muster/open")
-    _use_staged(path, target)
-    terminal = _Terminal(t, [path, "muster://kitchen/#AAAA"])
+    terminal = _opened(t, "muster://kitchen/#AAAA")
     terminal.shows("invite")
     terminal.shows("Press Enter")
     terminal.types("\r")
@@ -149,10 +145,6 @@ def the_desktop_shows_what_is_wrong_with_a_link_until_it_was_read(t):
 
 @check()
 def a_link_is_asked_about_before_anything_is_sent(t):
-    target = os.path.join(t.folder, "target")
-    _install(t, target)
-    path = os.path.join(target, "opt/m/libexec/muster/open")
-    _use_staged(path, target)
     other = t.node("anna")
     other.ready()
     invite = run(t, "invite", t.channel, "--data", data(t, "anna")).splitlines()[0].strip()
@@ -160,20 +152,18 @@ def a_link_is_asked_about_before_anything_is_sent(t):
     with open(settings, "w", encoding="utf-8") as file:
         file.write(f'data = "{t.folder}/data"\ninterface = ["lo"]\nno-view = true\nopen = false\n'
                    'video = "test"\naudio = "tone"\nspeaker = "none"\ncall = true\n')
-    variables = {"MUSTER_CONFIG": settings}
-    terminal = _Terminal(t, [path, invite], variables)
-    terminal.shows("Join? [y/N]")
-    t.expect("test, tone, at once" in terminal.text, terminal.text)
-    terminal.types("\r")
-    terminal.shows("nothing was joined")
-    terminal.ends()
-    t.expect(not other.all("member.joined"), "it was joined without an answer")
-    terminal = _Terminal(t, [path, invite], variables)
-    terminal.shows("Join? [y/N]")
-    terminal.types("y\r")
-    other.wait("member.joined")
-    terminal.types("q")
-    terminal.ends()
+    for answer in ("", "y"):
+        terminal = _opened(t, invite, {"MUSTER_CONFIG": settings})
+        terminal.shows("Join? [y/N]")
+        t.expect("test, tone, at once" in terminal.text, terminal.text)
+        terminal.types(f"{answer}\r")
+        if answer:
+            other.wait("member.joined")
+            terminal.types("q")
+        else:
+            terminal.shows("nothing was joined")
+        terminal.ends()
+        t.expect(answer or not other.all("member.joined"), "it was joined without an answer")
 
 
 @check()
@@ -208,6 +198,15 @@ def _install(t, target, *arguments):
         [_INSTALL, *(arguments or [t.muster])], capture_output=True, text=True, check=False,
         env={**os.environ, "DESTDIR": target, "PREFIX": "/opt/m"})
     t.require(done.returncode == 0, f"it cannot be installed: {done.stderr}")
+
+
+def _opened(t, link, variables=None):
+    """A terminal in which the desktop opens a link."""
+    target = os.path.join(t.folder, "target")
+    _install(t, target)
+    path = os.path.join(target, "opt/m/libexec/muster/open")
+    _use_staged(path, target)
+    return _Terminal(t, [path, link], variables)
 
 
 def _files(target):

@@ -256,7 +256,14 @@ public final class Store: Sendable {
   /// Applies all changes in one transaction; an error leaves the store unchanged.
   public func apply(_ changes: [Change]) throws(MusterError) {
     try write { database in
-      for change in changes { try Self.apply(change, database) }
+      var named: [ChannelID] = []
+      for change in changes {
+        try Self.apply(change, database)
+        if case .identity(_, let channel) = change, !named.contains(channel) {
+          named.append(channel)
+        }
+      }
+      for channel in named { try Self.pruneIdentities(of: channel, database) }
     }
   }
 
@@ -315,6 +322,10 @@ public final class Store: Sendable {
         id, identity.name, Data(identity.key.key.bytes), Int64(clamping: identity.firstSeen),
         Int64(clamping: identity.lastSeen), identity.isVerified,
       ])
+  }
+
+  private static func pruneIdentities(of channel: ChannelID, _ database: Database) throws {
+    let id = Data(channel.hash.bytes)
     let count = try Int.fetchOne(
       database, sql: "SELECT count(*) FROM identity WHERE channel = ?", arguments: [id])
     // Pruning takes milliseconds, so it starts only above twice the limit.

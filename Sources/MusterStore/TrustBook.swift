@@ -13,6 +13,8 @@ public struct TrustBook: Sendable {
     case changed(from: NodeID)
     /// The name looks like one that is known, but only with other keys.
     case resembles(name: String, of: NodeID)
+
+    fileprivate var isChanged: Bool { if case .changed = self { true } else { false } }
   }
 
   /// The maximum number of identities; the least recently seen unverified one is evicted first.
@@ -22,10 +24,22 @@ public struct TrustBook: Sendable {
   /// evict the others; the least recently seen one goes first.
   package static let namesPerKey = 8
 
+  private struct Entry: Sendable {
+    var identity: KnownIdentity
+    /// What the name looks like (`LookAlikes`).
+    let skeleton: String
+
+    init(_ identity: KnownIdentity) {
+      self.identity = identity
+      skeleton = LookAlikes.skeleton(identity.name)
+    }
+  }
+
   /// The known identities, least recently seen first.
-  public private(set) var identities: [KnownIdentity]
-  /// What their names look like.
-  private var skeletons: [String]
+  private var entries: [Entry]
+
+  /// The known identities, least recently seen first.
+  public var identities: [KnownIdentity] { entries.map(\.identity) }
 
   /// Keeps only the most recently seen identities: at most `namesPerKey` of a key, and `limit` / 2
   /// verified and `limit` / 2 unverified ones.
@@ -37,61 +51,56 @@ public struct TrustBook: Sendable {
     }.reversed()
     let verified = sorted.filter(\.isVerified).suffix(Self.limit / 2)
     let others = sorted.filter { !$0.isVerified }.suffix(Self.limit / 2)
-    self.identities = (verified + others).sorted { $0.lastSeen < $1.lastSeen }
-    skeletons = self.identities.map { LookAlikes.skeleton($0.name) }
+    entries = (verified + others).sorted { $0.lastSeen < $1.lastSeen }.map { Entry($0) }
   }
 
   /// Records that a member was seen at `seconds` since 1970, and compares its name and key with the
   /// identities known before.
   public mutating func noted(_ name: String, _ key: NodeID, at seconds: UInt64) -> Verdict {
-    if let index = identities.firstIndex(where: { $0.name == name && $0.key == key }) {
-      var known = identities.remove(at: index)
-      known.lastSeen = max(known.lastSeen, seconds)
-      identities.append(known)
-      skeletons.append(skeletons.remove(at: index))
+    let isSame = { (entry: Entry) in entry.identity.key == key && entry.identity.name == name }
+    if let index = entries.firstIndex(where: isSame) {
+      var known = entries.remove(at: index)
+      known.identity.lastSeen = max(known.identity.lastSeen, seconds)
+      entries.append(known)
       return .known
     }
-    let skeleton = LookAlikes.skeleton(name)
-    let verdict = verdict(name, skeleton, key)
-    let isVerified = identities.contains { $0.key == key && $0.isVerified }
-    makeRoom(for: key)
-    identities.append(
+    var new = Entry(
       KnownIdentity(
-        name: name, key: key, firstSeen: seconds, lastSeen: seconds, isVerified: isVerified))
-    skeletons.append(skeleton)
-    return verdict
+        name: name, key: key, firstSeen: seconds, lastSeen: seconds, isVerified: false))
+    var verdict = Verdict.new
+    var own: [Int] = []
+    // What a member's own names look like was judged when the first of them appeared.
+    var isJudged = new.skeleton.isEmpty
+    for (index, entry) in entries.enumerated() {
+      let known = entry.identity
+      if known.key == key {
+        own.append(index)
+        new.identity.isVerified = new.identity.isVerified || known.isVerified
+        isJudged = isJudged || entry.skeleton == new.skeleton
+      } else if known.name == name {
+        verdict = .changed(from: known.key)
+      } else if entry.skeleton == new.skeleton, !verdict.isChanged {
+        verdict = .resembles(name: known.name, of: known.key)
+      }
+    }
+    makeRoom(besides: own)
+    entries.append(new)
+    return isJudged && !verdict.isChanged ? .new : verdict
   }
 
-  private func verdict(_ name: String, _ skeleton: String, _ key: NodeID) -> Verdict {
-    if let former = identities.last(where: { $0.name == name }) {
-      return .changed(from: former.key)
+  /// Removes an entry of a member that has too many, at the indices `own`, or one of any member.
+  private mutating func makeRoom(besides own: [Int]) {
+    if own.count >= Self.namesPerKey {
+      entries.remove(at: own[0])
+    } else if entries.count >= Self.limit {
+      // The verified are kept for as long as others can go.
+      entries.remove(at: entries.firstIndex { !$0.identity.isVerified } ?? 0)
     }
-    var found = Verdict.new
-    for (identity, other) in zip(identities, skeletons) where other == skeleton {
-      // What a member's own names look like was judged when the first of them appeared.
-      if identity.key == key { return .new }
-      found = skeleton.isEmpty ? .new : .resembles(name: identity.name, of: identity.key)
-    }
-    return found
-  }
-
-  private mutating func makeRoom(for key: NodeID) {
-    let own = identities.indices.filter { identities[$0].key == key }
-    if own.count >= Self.namesPerKey { remove(at: own[0]) }
-    // The verified are kept for as long as others can go.
-    if identities.count >= Self.limit {
-      remove(at: identities.firstIndex { !$0.isVerified } ?? 0)
-    }
-  }
-
-  private mutating func remove(at index: Int) {
-    identities.remove(at: index)
-    skeletons.remove(at: index)
   }
 
   /// The known identity with this key and name; nil if there is none.
   public func identity(of key: NodeID, name: String) -> KnownIdentity? {
-    identities.last { $0.key == key && $0.name == name }
+    entries.last { $0.identity.key == key && $0.identity.name == name }?.identity
   }
 
   /// The distinct known keys that `text` may mean: that with this id, or else those with this name.

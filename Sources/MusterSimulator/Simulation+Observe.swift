@@ -62,16 +62,30 @@ extension Simulation {
       call.term == 1 ? .startCall : .handOver, of: call.initiator, at: index, "sees a call of")
   }
 
-  /// Checks that a participant is not moved out of a call that people are in.
+  /// Checks that a participant is not moved out of a call that people are in, and that one of them
+  /// may lead.
   private mutating func observe(_ old: CallInfo, ending reason: String, at index: Int) {
     guard reason == CallEndReason.merged, standings.isInside(old.id, at: index),
       let process = nodes[index].process, process.node.isInCall(channel.id),
       let new = process.node.call(in: channel.id)?.info, new.id != old.id
     else { return }
     let fault = standings.moved(
-      from: old, to: new, known: process.node.entries(of: channel.id),
+      from: old, to: new, isLed: isLed(old, at: index),
+      known: process.node.entries(of: channel.id),
       may: { process.node.may($0, $1, in: channel.id) })
     if let fault { violated("standing", "\(nodes[index].label) \(fault)") }
+  }
+
+  /// Whether this node, which has been in the call, or a member that it knows to be in the call may
+  /// lead it.
+  private func isLed(_ call: CallInfo, at index: Int) -> Bool {
+    guard let process = nodes[index].process else { return false }
+    let others = process.node.members(of: channel.id).filter { $0.call == call.id }.map(\.id)
+    return (others + [process.node.id]).contains { member in
+      member == call.initiator
+        || !scenario.settings.callEndsWithInitiator
+          && process.node.may(.handOver, member, in: channel.id)
+    }
   }
 
   /// Notes which call a node is in after an input.

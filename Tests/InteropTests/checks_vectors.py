@@ -5,7 +5,7 @@ from check import check
 from examples import ENTRY_HEADER, NAME, Given
 from peer import control
 from peer.announcement import Announcement
-from peer.calls import channels_call, removed
+from peer.calls import channels_call
 from peer.crypto import xseal
 from peer.entries import Entry
 from peer.invite import Invite
@@ -15,7 +15,7 @@ from peer.reader import Malformed
 from peer.rights import Role
 
 _EXAMPLES = 76
-_CASES = 86
+_CASES = 151
 
 
 def _all_reproduced(t, expected):
@@ -49,6 +49,11 @@ class _Entries:
         self._entries = [Entry.decode(bytes.fromhex(one)) for one in inputs["entries"]]
         self._roles = {bytes.fromhex(one): Role[role.upper()]
                        for one, role in inputs["roles"].items()}
+        self._invites = {bytes.fromhex(one): bytes.fromhex(key)
+                         for one, key in inputs["invites"].items()}
+
+    def invite(self, _document, member):
+        return self._invites.get(member)
 
     def entries(self, body):
         return [one for one in self._entries if one.kind == body.KIND]
@@ -64,15 +69,14 @@ class _Entries:
 def _call(inputs):
     """The channel's call in the form of a case."""
     given = _Entries(inputs)
-    present = [(joined, bytes.fromhex(member), bytes.fromhex(call))
+    present = [(bytes.fromhex(member), bytes.fromhex(call), joined)
                for member, call, joined in inputs["present"]]
-    present = sorted(one for one in present if given.role(given, one[1]) > Role.NONE
-                     and (one[2], one[1]) not in removed(given, given))
-    call = channels_call(given, given, [one[2] for one in present])
+    call, inside = channels_call(given, given, present, bytes.fromhex(inputs["viewer"]),
+                                 bool(inputs["ends-with-initiator"]))
     return call and {
         "call": call.id.hex(), "initiator": call.initiator.hex(), "term": call.term,
         "order": call.order, "started": call.started_at, "standing": call.standing,
-        "participants": [member.hex() for _, member, at in present if at == call.id],
+        "participants": [member.hex() for member in inside],
     }
 
 

@@ -22,6 +22,7 @@ def removed_while_away(t, owner):
     member_id = member.id
     member.send("quit")
     owner.wait("member.left", LIMIT, member=member_id)
+    member.ended(LIMIT)
     run(t, "channel", "revoke", t.channel, member_id, "--data", data(t, "owner"))
     return member_id
 

@@ -19,6 +19,9 @@ struct CallsBooks {
   var present: [(member: NodeID, participation: Participation)] = []
   /// Members without the right to start or take over a call.
   var listeners: [NodeID] = []
+  /// The member that sees the call; nil for one that is in none.
+  var viewer: NodeID?
+  var rules = CallRules()
 
   mutating func add(_ new: SignedEntry...) {
     for entry in new {
@@ -39,7 +42,7 @@ struct CallsBooks {
   }
 
   var active: ActiveCall? {
-    CallLedger.active(entries, present: present, may: may)
+    CallLedger.active(entries, present: present, viewer: viewer, rules: rules, may: may)
   }
 
   func isOver(_ call: UInt64) -> Bool {
@@ -221,7 +224,7 @@ struct CallsLedgerTests {
     books.join(b, 7)
     let (kept, barred) = (a.id, b.id)
     let call = CallLedger.active(
-      books.entries, present: books.present,
+      books.entries, present: books.present, viewer: nil,
       may: { $0 != .joinCall || $1 != barred })
     #expect(call?.participants == [kept])
     #expect(call?.byPresence == [kept])
@@ -250,7 +253,7 @@ struct CallsLedgerTests {
   /// The evidence for the standing of call 7; call 8 was started by a newcomer that had seen no
   /// other member, and has the smaller Lamport counter.
   enum Evidence: CaseIterable {
-    case comparison, meeting, twoWhoStayed, takeover
+    case comparison, waiting, meeting, twoWhoStayed, takeover
   }
 
   @Test(arguments: Evidence.allCases)
@@ -264,12 +267,13 @@ struct CallsLedgerTests {
     switch evidence {
     case .comparison: break
     case .meeting: books.add(b.joining(7, .met, lamport: 501))
+    case .waiting: books.add(a.joining(7, .met, lamport: 501))
     case .twoWhoStayed:
       books.add(a.joining(7, .lasting, lamport: 501), b.joining(7, .lasting, lamport: 501))
     case .takeover: books.add(b.claim(7, term: 2, lamport: 501, knowledge: knowledge))
     }
     #expect(books.active?.info.id == callID(7))
-    let standing = [CallStanding.informed, .joined, .lasting, .lasting]
+    let standing = [CallStanding.informed, .informed, .joined, .lasting, .lasting]
     #expect(books.info(7)?.standing == standing[Evidence.allCases.firstIndex(of: evidence) ?? 0])
   }
 
@@ -307,5 +311,44 @@ struct CallsLedgerTests {
       books.join(pen, call)
     }
     #expect(books.active?.info.id == callID(8))
+  }
+
+  // MARK: Calls that nobody may lead
+
+  /// Any number of members that may lead no call bring nobody into one whose initiator has crashed.
+  @Test mutating func aCallThatNobodyLeadsDisplacesNone() {
+    books.add(a.claim(7, lamport: 1), b.claim(8, lamport: 500))
+    for number in 10..<20 {
+      var key = Pen(UInt64(number))
+      books.listeners.append(key.id)
+      books.add(key.joining(7, .lasting, lamport: 2))
+      books.join(key, 7)
+    }
+    books.join(b, 8)
+    for viewer in [nil, a.id, b.id, books.listeners[0]] {
+      books.viewer = viewer
+      #expect(books.active?.info.id == callID(8))
+      #expect(books.active?.isLed == true)
+    }
+    books.listeners.removeFirst()
+    #expect(books.active?.info.id == callID(7))
+  }
+
+  @Test mutating func aCallThatNobodyLeadsStaysForItsParticipants() {
+    books.add(a.claim(7, lamport: 1), b.claim(8, lamport: 500))
+    var (listener, other) = (Pen(10), Pen(11))
+    books.listeners = [listener.id, other.id]
+    books.join(listener, 7)
+    books.join(other, 8)
+    for endsWithInitiator in [false, true] {
+      books.rules = CallRules(endsWithInitiator: endsWithInitiator)
+      for (viewer, call) in [(listener, 7), (other, 8)] as [(Pen, UInt64)] {
+        books.viewer = viewer.id
+        #expect(books.active?.info.id == callID(call))
+        #expect(books.active?.isLed == false)
+      }
+      books.viewer = nil
+      #expect(books.active?.info.id == (endsWithInitiator ? nil : callID(7)))
+    }
   }
 }

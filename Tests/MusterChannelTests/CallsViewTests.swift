@@ -23,11 +23,11 @@ struct CallsViewTests {
 
   private func events(
     _ old: ActiveCall?, _ new: ActiveCall?, over: [UInt64] = [],
-    merged: Bool = false, gone: (member: NodeID, reason: LeaveReason)? = nil
+    merged: Bool = false, isLeft: Bool = false, gone: (member: NodeID, reason: LeaveReason)? = nil
   ) -> [ChannelEvent] {
     CallView.events(
       from: old, to: new, isOver: { over.map(callID).contains($0) }, hasMerged: merged,
-      reason: { gone?.member == $0 ? gone?.reason ?? .left : .left })
+      isLeft: isLeft, reason: { gone?.member == $0 ? gone?.reason ?? .left : .left })
   }
 
   @Test func anUnchangedCallHasNoEvents() {
@@ -94,5 +94,22 @@ struct CallsViewTests {
         .callLeft(nobody, a, .left), .callEnded(seven, reason: "empty"),
         .callStarted(call(eight, b)),
       ])
+  }
+
+  /// Participants are still there, but for this node the call is over.
+  @Test func aCallThatNobodyLeadsIsOverForOutsiders() {
+    let eight = info(8, by: a)
+    #expect(
+      events(call(eight, b), nil, isLeft: true) == [.callEnded(eight, reason: "leaderless")])
+    #expect(
+      events(call(eight, b), nil, over: [8], isLeft: true) == [.callEnded(eight, reason: "ended")])
+  }
+
+  @Test func participantsOfACallThatNobodyLeadsMoveToAYoungerOne() {
+    var left = call(info(7, by: a), b)
+    left.isLed = false
+    let young = call(info(8, by: c), b, c)
+    #expect(
+      events(left, young) == [.callEnded(left.info, reason: "merged"), .callStarted(young)])
   }
 }

@@ -147,7 +147,8 @@ struct CallsWorld {
         ? other.own.map { (member: other.pen.id, participation: $0) } : nil
     }
     return CallLedger.active(
-      Self.callEntries(here.document), present: present, may: Self.anything)
+      Self.callEntries(here.document), present: present, viewer: here.pen.id,
+      rules: CallRules(endsWithInitiator: endsWithInitiator), may: Self.anything)
   }
 
   private mutating func recomputeAll() {

@@ -143,8 +143,57 @@ struct ChannelStateCallTests {
     for node in world.upNodes {
       #expect(!node.state.isInCall && node.state.call == nil)
       #expect(node.events.handedOverTo.isEmpty)
-      #expect(node.events.callEnds == [CallEndReason.empty])
+      #expect(node.events.callEnds.count == 1)
     }
+    #expect(world.upNodes.contains { $0.events.callEnds == [CallEndReason.leaderless] })
+  }
+
+  /// The participants wait for their initiator; others start another call, to which they move.
+  @Test func aCallThatLostItsInitiatorTakesNoNewcomers() {
+    var world = club(4, .presenter, endsWithInitiator: true)
+    world.startOrJoin(1, proposing: 1)
+    world.run(for: .milliseconds(200))
+    world.startOrJoin(2, proposing: 2)
+    world.run(for: .seconds(1))
+    world.forgetEvents()
+    world.crash(1)
+    world.run(for: .seconds(8))
+    #expect(world.nodes[2].state.isInCall && world.nodes[2].state.call?.isLed == false)
+    for index in [0, 3] {
+      #expect(world.nodes[index].state.call == nil)
+      #expect(world.nodes[index].events.callEnds == [CallEndReason.leaderless])
+    }
+    world.startOrJoin(3, proposing: 9)
+    world.run(for: .seconds(1))
+    for node in world.upNodes {
+      #expect(node.state.call?.info.id == callID(9))
+      #expect(node.state.checkInvariants() == [])
+    }
+    #expect(world.nodes[2].state.isInCall)
+    #expect(world.nodes[2].events.callEnds == [CallEndReason.merged])
+  }
+
+  /// A listener in a call that its initiator has left by a crash brings nobody into it.
+  @Test(arguments: [false, true])
+  func aCallThatNobodyLeadsMovesNobody(endsWithInitiator: Bool) {
+    var world = club(4, .consumer, endsWithInitiator: endsWithInitiator)
+    let presenter = world.ids[1]
+    world.act(0) { $0.grant(.presenter, to: presenter, expiresAt: 0, at: $1) }
+    world.run(for: .seconds(1))
+    world.startOrJoin(1, proposing: 1)
+    world.run(for: .milliseconds(200))
+    world.startOrJoin(2, proposing: 2)
+    world.startOrJoin(3, proposing: 3)
+    world.run(for: .seconds(12))
+    world.crash(1)
+    world.run(for: .seconds(8))
+    world.act(3) { $0.leaveCall(at: $1) }
+    // Without the call in its way the owner starts another one.
+    world.startOrJoin(0, proposing: 4)
+    world.run(for: .seconds(2))
+    let call = world.nodes[0].state.call?.info
+    #expect(call?.id == callID(endsWithInitiator ? 4 : 1) && world.nodes[0].state.isInCall)
+    for node in world.upNodes { #expect(node.state.call?.info.id == call?.id) }
   }
 
   @Test func onlyPresentersStartCalls() {

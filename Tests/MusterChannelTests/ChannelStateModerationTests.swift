@@ -76,6 +76,50 @@ struct ChannelStateModerationTests {
     #expect(faults(world) == [] && world.agree)
   }
 
+  /// A removed member does not meet the others again in an older call that nobody has ended.
+  @Test func aRemovalHoldsForAllCallsThatHadBeenStarted() {
+    var world = call()
+    let (presenter, removed) = (world.ids[1], world.ids[2])
+    var old = Pen(77, in: world.channel)
+    let starter = old.id
+    world.act(0) { $0.grant(.presenter, to: starter, expiresAt: 0, at: $1) }
+    let claim = old.claim(8, lamport: 1)
+    world.act(0) { $0.receive(.entry(claim.bytes), from: presenter, at: $1) }
+    world.act(1) { $0.moderate(removed, .remove, at: $1) }
+    world.run(for: .seconds(1))
+    for node in world.nodes {
+      #expect(node.state.remover(of: removed, from: callID(8)) == presenter)
+      #expect(node.state.remover(of: world.ids[3], from: callID(8)) == nil)
+    }
+  }
+
+  /// The others of a class may have come by the same invite; they stay.
+  @Test func aRemovalHoldsForLaterKeysOfTheSameInvite() {
+    var world = call()
+    let (presenter, removed) = (world.ids[1], world.ids[2])
+    let (later, other) = (testIdentity(78).id, testIdentity(79).id)
+    let owner = world.nodes[0].identity
+    for (index, member) in [removed, world.ids[3], later].enumerated() {
+      let number = 1 << 20 + UInt64(index)
+      let grant = Grant(subject: member, role: .attendee, form: .byInvite(other))
+      let entry = SignedEntry.sign(
+        Entry(author: owner.id, sequence: number, lamport: 50 + number, body: .grant(grant)),
+        by: owner, in: world.channel)
+      for receiver in 0..<4 {
+        world.act(receiver) { $0.receive(.entry(entry.bytes), from: presenter, at: $1) }
+      }
+    }
+    world.act(1) { $0.moderate(removed, .remove, at: $1) }
+    world.run(for: .seconds(1))
+    for node in world.nodes {
+      #expect(node.state.call?.participants == world.ids.filter { $0 != removed }.sorted())
+      #expect(node.state.remover(of: later, from: callID(1)) == presenter)
+      #expect(node.state.remover(of: world.ids[3], from: callID(1)) == nil)
+      #expect(node.state.remover(of: other, from: callID(1)) == nil)
+    }
+    #expect(faults(world) == [])
+  }
+
   /// What the remover sends may arrive later than the presence with which the member leaves.
   @Test func aRemovedMemberSendsItsRemovalBeforeItsLeave() throws {
     var world = call()

@@ -10,9 +10,13 @@ struct TogethernessTests {
   private let start = Instant.zero + .seconds(100)
   private var watch = Togetherness()
 
-  private func call(_ number: UInt64, _ participants: [NodeID]) -> ActiveCall {
+  private func call(
+    _ number: UInt64, _ participants: [NodeID], standing: CallStanding = .informed,
+    by initiator: NodeID? = nil
+  ) -> ActiveCall {
     let info = CallInfo(
-      id: callID(number), initiator: own, startedAt: 0, term: 1, order: 1, standing: .informed)
+      id: callID(number), initiator: initiator ?? own, startedAt: 0, term: 1, order: 1,
+      standing: standing)
     return ActiveCall(info: info, participants: participants.sorted(), byPresence: participants)
   }
 
@@ -53,5 +57,32 @@ struct TogethernessTests {
   @Test mutating func aCallOfOthersIsNotJoined() {
     let theirs = watch.update(call(7, [other]), own: own, published: nil, at: start)
     #expect(theirs == nil && watch.deadline == nil)
+  }
+
+  @Test mutating func aBlindCallIsVouchedForByWaitingInIt() {
+    let alone = call(7, [own], standing: .blind)
+    let early = watch.update(alone, own: own, published: nil, at: start)
+    #expect(early == nil && watch.deadline == start + .seconds(7))
+    // Company for a moment is no waiting, and has a joining of its own.
+    _ = watch.update(call(7, [own, other]), own: own, published: nil, at: start + .seconds(6))
+    #expect(watch.deadline == start + .seconds(7))
+    let again = watch.update(alone, own: own, published: nil, at: start + .milliseconds(6500))
+    #expect(again == nil && watch.deadline == start + .milliseconds(13_500))
+    let met = watch.update(alone, own: own, published: nil, at: start + .milliseconds(13_500))
+    #expect(met == CallJoining(call: callID(7), stage: .met))
+    let enough = watch.update(alone, own: own, published: met, at: start + .seconds(60))
+    #expect(enough == nil && watch.deadline == nil)
+  }
+
+  @Test mutating func onlyTheInitiatorOfABlindCallWaits() {
+    let calls = [
+      call(7, [own]), call(7, [own], standing: .joined),
+      call(7, [own], standing: .blind, by: other),
+    ]
+    for call in calls {
+      _ = watch.update(call, own: own, published: nil, at: start)
+      let joining = watch.update(call, own: own, published: nil, at: start + .seconds(60))
+      #expect(joining == nil && watch.deadline == nil)
+    }
   }
 }

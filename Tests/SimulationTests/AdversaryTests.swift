@@ -50,6 +50,7 @@ struct AdversaryTests {
   @Test(arguments: [
     Flood(channel: .created, tactics: [.claims]), Flood(channel: .created, tactics: [.ends]),
     Flood(channel: .created, tactics: [.claims, .keys], uses: 0),
+    Flood(channel: .created, tactics: [.staleCalls], entriesPerSecond: 50),
     Flood(channel: .created, tactics: [.messages], entriesPerSecond: 500),
     Flood(channel: .open, tactics: [.ends]),
   ])
@@ -67,6 +68,7 @@ struct AdversaryTests {
       case .retentionByCounter: 21
       case .unlimitedInvites: 7
       case .gossipBeforeRole: 3
+      case .callsWithoutLeader: 7
       }
     let violation = Tier.hunt(from: known).lazy.compactMap { seed in
       var options = AdversaryOptions(seed: seed)
@@ -75,6 +77,7 @@ struct AdversaryTests {
     }.first
     let checkers: [PlantedWeakness: String] = [
       .retentionByCounter: "promise", .unlimitedInvites: "access", .gossipBeforeRole: "access",
+      .callsWithoutLeader: "promise",
     ]
     #expect(violation?.checker == checkers[weakness])
   }

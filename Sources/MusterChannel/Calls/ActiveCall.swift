@@ -5,7 +5,8 @@ import MusterBase
 public enum CallStanding: UInt8, Comparable, Sendable {
   /// The initiator had not compared documents with any neighbour.
   case blind = 0
-  /// The initiator had compared documents with a neighbour, which knew of no call.
+  /// The initiator had compared documents with a neighbour, which knew of no call, or has waited in
+  /// the call for a while.
   case informed = 1
   /// A member other than its first initiator has been in it together with another.
   case joined = 2
@@ -62,11 +63,17 @@ public struct ActiveCall: Equatable, Sendable {
   public var participants: [NodeID]
   /// The participants by seniority (longest present first), which is the order of succession.
   public var byPresence: [NodeID]
+  /// Whether a participant may lead the call: its initiator, or one that may take it over. Without,
+  /// the call displaces no other.
+  public var isLed: Bool
 
   /// `participants` must be sorted by id; `byPresence` holds the same members by seniority.
-  public init(info: CallInfo, participants: [NodeID], byPresence: [NodeID]) {
+  public init(
+    info: CallInfo, participants: [NodeID], byPresence: [NodeID], isLed: Bool = true
+  ) {
     self.info = info
     self.participants = participants
     self.byPresence = byPresence
+    self.isLed = isLed
   }
 }

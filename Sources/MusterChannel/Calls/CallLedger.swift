@@ -1,43 +1,6 @@
 import MusterBase
 import MusterWire
 
-/// The entries of a document that concern calls.
-public struct CallEntries: Sendable {
-  /// The claims in document order.
-  public var claims: [SignedEntry]
-  /// The ends in document order.
-  public var ends: [SignedEntry]
-  /// The newest joining of each author.
-  public var joinings: [SignedEntry]
-  /// The moderations that count (`Rights.moderates`) in document order.
-  public var moderations: [SignedEntry]
-
-  /// Collects entries; those of other kinds are ignored.
-  public init(
-    claims: [SignedEntry], ends: [SignedEntry], joinings: [SignedEntry],
-    moderations: [SignedEntry] = []
-  ) {
-    self.claims = claims
-    self.ends = ends
-    self.joinings = joinings
-    self.moderations = moderations
-  }
-
-  /// The member that has removed `member` from a call; nil if it may be in the call.
-  public func remover(of member: NodeID, from call: CallID) -> NodeID? {
-    removal(of: member, from: call)?.entry.author
-  }
-
-  /// The moderation that has removed `member` from a call; nil if it may be in the call.
-  public func removal(of member: NodeID, from call: CallID) -> SignedEntry? {
-    moderations.first { entry in
-      guard case .moderation(let moderation) = entry.entry.body else { return false }
-      return moderation.call == call && moderation.member == member
-        && moderation.actions.contains(.remove)
-    }
-  }
-}
-
 /// Derives a channel's one active call from signed entries and the members present.
 ///
 /// The same input gives the same call on every node, in whatever order the entries arrived. A claim
@@ -45,6 +8,9 @@ public struct CallEntries: Sendable {
 /// end covers it. A call ends when its initiator loses its role, unless another member has taken
 /// the call over. A member that was removed from a call neither is in it, nor takes it over or ends
 /// it; the call that it started goes on, with the next in the order of succession as its initiator.
+///
+/// A call without a participant that may lead it displaces no other. A claim stays live if its
+/// author has crashed, and members who may start no call could bring the others into that one.
 public enum CallLedger {
   /// A claim whose author has the right to make it.
   private struct Claim {
@@ -59,32 +25,64 @@ public enum CallLedger {
     }
   }
 
-  /// The best established call with a live claim and a present participant that may join; nil if
-  /// there is no such call. The number of participants does not matter: after a crash, a call may
-  /// have fewer than one that a newcomer has just started.
+  /// A channel's call as `viewer` sees it; nil if it sees none. A nil viewer is in no call and has
+  /// started none.
+  ///
+  /// Of the calls with a live claim and a present participant that may join, it is the best
+  /// established one that a participant may lead. The number of participants does not matter: after
+  /// a crash, a call may have fewer than one that a newcomer has just started.
+  ///
+  /// Where nobody may lead any of them, a call stays for those who are in it. It takes newcomers
+  /// where another may take it over, and its initiator alone where it ends with its initiator.
   public static func active(
     _ entries: CallEntries,
-    present: [(member: NodeID, participation: Participation)],
-    may: (Capability, NodeID) -> Bool,
-    precedes: (CallInfo, CallInfo) -> Bool = CallInfo.precedes
+    present: [(member: NodeID, participation: Participation)], viewer: NodeID?,
+    rules: CallRules = CallRules(), may: (Capability, NodeID) -> Bool
   ) -> ActiveCall? {
-    let present = present.filter { member, participation in
-      may(.joinCall, member) && entries.remover(of: member, from: participation.id) == nil
+    let own = present.first { $0.member == viewer }?.participation.id
+    var ids = present.map(\.participation.id)
+    ids.sort()
+    var best: ActiveCall?
+    for (index, id) in ids.enumerated() where index == 0 || ids[index - 1] != id {
+      guard let call = call(id, entries, present, rules, may: may),
+        call.isLed || id == own || !rules.endsWithInitiator || call.info.initiator == viewer
+      else { continue }
+      if let known = best, stays(known, beside: call, own: own, rules) { continue }
+      best = call
     }
-    var calls = present.map(\.participation.id)
-    calls.sort()
-    var best: CallInfo?
-    for (index, call) in calls.enumerated() where index == 0 || calls[index - 1] != call {
-      guard let info = info(of: call, entries, may: may) else { continue }
-      if let known = best, precedes(known, info) { continue }
-      best = info
-    }
-    guard let best else { return nil }
-    let inside = present.filter { $0.participation.id == best.id }.sorted {
+    return best
+  }
+
+  /// A call with its participants; nil without a live claim, or without participants.
+  private static func call(
+    _ id: CallID, _ entries: CallEntries,
+    _ present: [(member: NodeID, participation: Participation)], _ rules: CallRules,
+    may: (Capability, NodeID) -> Bool
+  ) -> ActiveCall? {
+    guard let info = info(of: id, entries, may: may) else { return nil }
+    let inside = present.filter { member, participation in
+      participation.id == id && may(.joinCall, member)
+        && entries.removal(of: member, joined: participation.joined, from: info) == nil
+    }.sorted {
       let (a, b) = ($0.participation.joined, $1.participation.joined)
       return a != b ? a < b : $0.member < $1.member
     }.map(\.member)
-    return ActiveCall(info: best, participants: inside.sorted(), byPresence: inside)
+    guard !inside.isEmpty else { return nil }
+    let isLed =
+      inside.contains(info.initiator)
+      || !rules.endsWithInitiator && inside.contains { may(.handOver, $0) }
+    return ActiveCall(
+      info: info, participants: inside.sorted(), byPresence: inside,
+      isLed: isLed || !rules.needsLeader)
+  }
+
+  /// Whether `a` is the channel's call rather than `b`, for a viewer that is in the call `own`.
+  private static func stays(
+    _ a: ActiveCall, beside b: ActiveCall, own: CallID?, _ rules: CallRules
+  ) -> Bool {
+    if a.isLed != b.isLed { return a.isLed }
+    if !a.isLed, a.info.id == own || b.info.id == own { return a.info.id == own }
+    return rules.precedes(a.info, b.info)
   }
 
   /// Whether ends cover all valid claims to the call; false without a valid claim.
@@ -109,8 +107,8 @@ public enum CallLedger {
       standing: standing(of: call, first: first ?? leader, valid, entries.joinings, may: may))
   }
 
-  /// How well a call is established: by entries of two different members, since one alone could
-  /// claim anything.
+  /// How well a call is established: above `informed` by entries of two different members, since
+  /// one alone could claim anything.
   private static func standing(
     of call: CallID, first: Claim, _ claims: [Claim], _ joinings: [SignedEntry],
     may: (Capability, NodeID) -> Bool
@@ -118,16 +116,17 @@ public enum CallLedger {
     if claims.contains(where: { $0.body.term > 1 && $0.author != first.author }) { return .lasting }
     var met = 0
     var lasting = 0
+    var hasWaited = false
     for entry in joinings {
       guard case .joining(let joining) = entry.entry.body, joining.call == call,
         may(.joinCall, entry.entry.author)
       else { continue }
       if joining.stage == .lasting { lasting += 1 }
-      if entry.entry.author != first.author { met += 1 }
+      if entry.entry.author == first.author { hasWaited = true } else { met += 1 }
     }
     if lasting > 1 { return .lasting }
     if met > 0 { return .joined }
-    return first.body.knowledge == .none ? .blind : .informed
+    return first.body.knowledge == .none && !hasWaited ? .blind : .informed
   }
 
   /// The strongest live claim to the call; its author is the initiator. Nil without a live claim.
@@ -159,7 +158,7 @@ public enum CallLedger {
     entries.claims.compactMap { entry in
       guard case .claim(let body) = entry.entry.body, body.call == call,
         may(body.term == 1 ? .startCall : .handOver, entry.entry.author),
-        body.term == 1 || entries.remover(of: entry.entry.author, from: call) == nil
+        body.term == 1 || !entries.isRemoved(entry.entry.author, from: call)
       else { return nil }
       return Claim(entry: entry, body: body)
     }
@@ -173,7 +172,7 @@ public enum CallLedger {
     for entry in entries.ends {
       let author = entry.entry.author
       guard case .end(let end) = entry.entry.body, end.call == call,
-        entries.remover(of: author, from: call) == nil
+        !entries.isRemoved(author, from: call)
       else { continue }
       // An end is valid only for a term that its author has claimed.
       guard claims.contains(where: { $0.author == author && $0.body.term == end.term }) else {

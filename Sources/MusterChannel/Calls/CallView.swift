@@ -7,10 +7,13 @@ public enum CallView {
   /// - Parameters:
   ///   - isOver: whether an initiator's end covers all claims to a call.
   ///   - hasMerged: whether participants of `old` have moved to a call that stays instead.
+  ///   - isLeft: whether participants of `old` are still in it, but nobody who may lead it, so that
+  ///     it takes no newcomers.
   ///   - precedes: whether the first of two concurrent calls stays.
   ///   - reason: why a participant of `old` is no longer in the call.
   public static func events(
     from old: ActiveCall?, to new: ActiveCall?, isOver: (CallID) -> Bool, hasMerged: Bool,
+    isLeft: Bool = false,
     precedes: (CallInfo, CallInfo) -> Bool = CallInfo.precedes,
     reason leaveReason: (NodeID) -> LeaveReason
   ) -> [ChannelEvent] {
@@ -21,8 +24,10 @@ public enum CallView {
     let reason =
       if isOver(old.info.id) {
         CallEndReason.ended
-      } else if hasMerged || new.map({ precedes($0.info, old.info) }) ?? false {
+      } else if hasMerged || new.map({ !old.isLed || precedes($0.info, old.info) }) ?? false {
         CallEndReason.merged
+      } else if isLeft {
+        CallEndReason.leaderless
       } else {
         CallEndReason.empty
       }
@@ -43,6 +48,7 @@ public enum CallView {
   ) -> [ChannelEvent] {
     var events: [ChannelEvent] = []
     var call = old
+    call.isLed = new.isLed
     for member in old.participants where !new.participants.contains(member) {
       call.participants.removeAll { $0 == member }
       call.byPresence.removeAll { $0 == member }

@@ -10,6 +10,8 @@ package struct ChannelPolicy: Sendable, Equatable {
   package let permits: @Sendable (_ isAllowed: Bool, _ isOwn: Bool) -> Bool
   /// Whether the first of two concurrent calls stays.
   package let precedes: @Sendable (CallInfo, CallInfo) -> Bool
+  /// Whether a call that nobody may lead displaces no other.
+  package let needsLeader: Bool
   /// Whether principals share the space of full tables; otherwise the oldest entry gives way.
   package let dividesFairly: Bool
   /// Whether an invite has a number of uses.
@@ -23,12 +25,14 @@ package struct ChannelPolicy: Sendable, Equatable {
     },
     permits: @escaping @Sendable (Bool, Bool) -> Bool = { isAllowed, _ in isAllowed },
     precedes: @escaping @Sendable (CallInfo, CallInfo) -> Bool = CallInfo.precedes,
-    dividesFairly: Bool = true, limitsUses: Bool = true, requiresRole: Bool = true
+    needsLeader: Bool = true, dividesFairly: Bool = true, limitsUses: Bool = true,
+    requiresRole: Bool = true
   ) {
     self.name = name
     self.replaces = replaces
     self.permits = permits
     self.precedes = precedes
+    self.needsLeader = needsLeader
     self.dividesFairly = dividesFairly
     self.limitsUses = limitsUses
     self.requiresRole = requiresRole

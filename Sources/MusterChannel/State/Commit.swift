@@ -126,12 +126,13 @@ extension ChannelState {
   /// The entries about calls that apply on this node: those in the document, and signed claims and
   /// ends that wait for the disk.
   var callEntries: CallEntries {
-    CallEntries(
+    let rights = rights
+    return CallEntries(
       claims: applied(.claim), ends: applied(.end), joinings: gossip.document.all(.joining),
       moderations: gossip.document.all(.moderation).filter { entry in
         guard case .moderation(let moderation) = entry.entry.body else { return false }
         return rights.moderates(entry.entry.author, moderation.member)
-      })
+      }, invite: { rights.invite(of: $0) })
   }
 
   private func applied(_ kind: EntryBody.Kind) -> [SignedEntry] {

@@ -23,6 +23,8 @@ struct Adversary: Sendable {
   let counters: AdversaryCounters
   /// The members in good standing.
   let members: [NodeID]
+  /// A call without an end whose initiator is not in it any more; nil for none.
+  let staleCall: CallClaim?
 
   private(set) var keys: [Key] = []
   /// The number of keys, and of entries, that it has made so far.
@@ -39,11 +41,12 @@ struct Adversary: Sendable {
 
   init(
     channel: ChannelID, invite: InviteCredential?, scenario: AdversaryScenario, members: [NodeID],
-    seed: UInt64
+    staleCall: CallClaim?, seed: UInt64
   ) {
     self.channel = channel
     self.invite = invite
     self.members = members
+    self.staleCall = staleCall
     tactics = scenario.tactics
     counters = scenario.counters
     prng = PRNG(seed: seed)
@@ -130,6 +133,10 @@ struct Adversary: Sendable {
       keys[index].sequence &-= 1
       return [first, sign(.unknown(kind: 200, prng.bytes(8)), by: index)]
     case .unknown: return [sign(.unknown(kind: 201, prng.bytes(64)), by: index)]
+    case .staleCalls:
+      let id = staleCall?.call ?? CallID(high: prng.next(), low: prng.next())
+      let joining = CallJoining(call: id, stage: .lasting)
+      return [presence(of: keys[index]), .joining(joining)].map { sign($0, by: index) }
     }
   }
 
@@ -142,7 +149,7 @@ struct Adversary: Sendable {
     .presence(
       Presence(
         bootID: key.bootID, flags: [.speaking, .audio], name: "\(Marker.text)-x",
-        call: call.map { Participation(id: $0.call, joined: 0) }, streams: []))
+        call: (staleCall ?? call).map { Participation(id: $0.call, joined: 0) }, streams: []))
   }
 
   private mutating func sign(_ body: EntryBody, by index: Int) -> SignedEntry {

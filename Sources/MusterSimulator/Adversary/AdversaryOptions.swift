@@ -62,6 +62,8 @@ public enum AdversaryTactic: String, CaseIterable, Sendable {
   case equivocations
   /// Entries of a kind that nodes do not know.
   case unknown
+  /// Presences in a call without an end whose initiator has vanished, and joinings of it.
+  case staleCalls
 }
 
 /// The Lamport counters of the adversary's entries.

@@ -1,4 +1,5 @@
 import MusterBase
+import MusterChannel
 import MusterWire
 
 /// The parameters of a run, drawn from the seed before the run begins.
@@ -11,6 +12,7 @@ struct AdversaryScenario: Sendable {
   /// The number of members in good standing.
   let count: Int
   let kind: ChannelKind
+  let settings: ChannelSettings
   /// Their roles, by index; the first is the owner of a created channel.
   let roles: [Role]
   /// The role in the adversary's invite.
@@ -45,11 +47,11 @@ struct AdversaryScenario: Sendable {
     uses = options.uses ?? drawnUses
     // In an open channel everyone may lead calls, and more than `Limits.authors` keys break it.
     let possible = AdversaryTactic.allCases.filter {
-      kind == .created || $0 != .claims && $0 != .keys
+      $0 != .staleCalls && (kind == .created || $0 != .claims && $0 != .keys)
     }
     let some = possible.filter { _ in prng.chance(0.25) }
     let one = prng.one(of: possible)
-    tactics = options.tactics ?? (some.isEmpty ? [one] : some)
+    var tactics = options.tactics ?? (some.isEmpty ? [one] : some)
     let drawnCounters = prng.one(of: AdversaryCounters.allCases)
     counters = options.counters ?? drawnCounters
     keys = prng.chance(0.5) ? 1 + prng.below(8) : 1 + prng.below(Self.keyLimit)
@@ -64,5 +66,12 @@ struct AdversaryScenario: Sendable {
     self.endsCall = endsCall && kind == .created
     let removes = prng.chance(0.5)
     self.removes = (options.removes ?? removes) && kind == .created
+    let sitsInStaleCall = prng.chance(0.25)
+    // In an open channel the adversary may lead that call itself.
+    if options.tactics == nil, sitsInStaleCall, kind == .created { tactics.append(.staleCalls) }
+    self.tactics = tactics
+    let endsWithInitiator = prng.chance(0.5)
+    settings = ChannelSettings(
+      callEndsWithInitiator: endsWithInitiator && tactics.contains(.staleCalls))
   }
 }

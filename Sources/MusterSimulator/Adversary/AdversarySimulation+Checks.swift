@@ -38,6 +38,18 @@ extension AdversarySimulation {
     violated("access", "\(nodes[index].label) knows \(invited) keys with a role by one invite")
   }
 
+  /// Checks that a member who is moved to another call finds a member there who may lead it.
+  mutating func checkMove(of index: Int) {
+    guard let process = nodes[index].process, process.node.isInCall(channel.id),
+      let call = process.node.call(in: channel.id)
+    else { return }
+    let isLed = nodes.indices.contains { other in
+      other != index && scenario.roles[other] >= .presenter
+        && call.participants.contains(nodes[other].identity.id)
+    }
+    if !isLed { violated("promise", "\(nodes[index].label) is moved to a call that nobody leads") }
+  }
+
   private mutating func observed(_ promise: PromiseChecker.Promise, isKept: Bool) {
     guard let fault = promises.observed(promise, isKept: isKept, at: now) else { return }
     violated("promise", fault)

@@ -167,6 +167,7 @@ extension AdversarySimulation {
       note(label, "call of \(self.label(call.info.initiator)), term \(call.info.term)")
     case .callEnded(let call, let reason):
       note(label, "call of \(self.label(call.initiator)) over: \(reason)")
+      if reason == CallEndReason.merged { checkMove(of: index) }
     case .ownRoleChanged(let role): note(label, "is \(role.name)")
     case .commitFailed, .notKept: violated("promise", "\(label) loses what it has written")
     default: break

@@ -68,7 +68,8 @@ public struct AdversarySimulation: World {
     for _ in 0..<count { identities.append(Simulation.newIdentity(&prng)) }
     let hosts = (0..<count + scenario.linkedKeys).map { Self.address(UInt32($0)) }
     network = Network(hosts: hosts, seed: prng.next())
-    channel = ChannelPlan(scenario.kind, seed: options.seed, owner: identities[0], &prng)
+    channel = ChannelPlan(
+      scenario.kind, scenario.settings, seed: options.seed, owner: identities[0], &prng)
     timeline = Timeline(keepsLines: options.keepsTimeline)
     promises = PromiseChecker(nodes: count)
     for (index, identity) in identities.enumerated() {
@@ -78,10 +79,10 @@ public struct AdversarySimulation: World {
           clockOffset: prng.duration(.seconds(1), .seconds(1_000_000)), identity: identity,
           firstKey: channel.key, wantsCall: true, diskSeed: prng.next()))
     }
-    let invite = Self.found(channel, scenario, &nodes, &prng)
+    let founded = Self.found(channel, scenario, &nodes, &prng)
     adversary = Adversary(
-      channel: channel.id, invite: invite, scenario: scenario, members: identities.map(\.id),
-      seed: prng.next())
+      channel: channel.id, invite: founded.invite, scenario: scenario,
+      members: identities.map(\.id), staleCall: founded.staleCall, seed: prng.next())
     hadRole = Array(repeating: scenario.kind == .open, count: scenario.linkedKeys)
     for index in 0..<scenario.linkedKeys {
       peers.append(
@@ -118,12 +119,13 @@ public struct AdversarySimulation: World {
   }
 
   /// Grants the members their roles as the owner, before any node runs, and makes the invite that
-  /// the adversary gets; nil in an open channel.
+  /// the adversary gets; nil in an open channel. Leaves a call behind, which the owner has started
+  /// and not ended, if the adversary is to make use of it.
   private static func found(
     _ channel: ChannelPlan, _ scenario: AdversaryScenario, _ nodes: inout [SimulatedNode],
     _ prng: inout PRNG
-  ) -> InviteCredential? {
-    guard channel.genesis != nil else { return nil }
+  ) -> (invite: InviteCredential?, staleCall: CallClaim?) {
+    guard channel.genesis != nil else { return (nil, nil) }
     var office = Node(
       identity: nodes[0].identity, entropy: .seeded(prng.next()), seed: prng.next())
     office.setWallClock(millisecondsSince1970: WallTime.base * 1000, at: .zero)
@@ -139,7 +141,16 @@ public struct AdversarySimulation: World {
       to: scenario.invitedAs, expiresAt: 0, uses: scenario.uses, from: &office, in: channel.id,
       at: .zero)
     nodes[0].disk.record(made?.outputs ?? [], of: &office, at: .zero)
-    return made?.invite.credential
+    guard scenario.tactics.contains(.staleCalls) else { return (made?.invite.credential, nil) }
+    let wanted = try? office.startCall(in: channel.id, at: .zero)
+    nodes[0].disk.record(wanted ?? [], of: &office, at: .zero)
+    // By then it has waited for others long enough.
+    let later = Instant.zero + .seconds(6)
+    nodes[0].disk.record(office.tick(at: later), of: &office, at: later)
+    let claims = office.entries(of: channel.id).compactMap { entry -> CallClaim? in
+      if case .claim(let claim) = entry.entry.body { claim } else { nil }
+    }
+    return (made?.invite.credential, claims.first)
   }
 
   private mutating func setConditions() {

@@ -8,12 +8,15 @@ package enum PlantedWeakness: String, Sendable, CaseIterable {
   case unlimitedInvites
   /// Nodes tell a peer that has not shown a role what they tell members.
   case gossipBeforeRole
+  /// A call counts, whoever is in it.
+  case callsWithoutLeader
 
   var policy: ChannelPolicy {
     switch self {
     case .retentionByCounter: ChannelPolicy(name: rawValue, dividesFairly: false)
     case .unlimitedInvites: ChannelPolicy(name: rawValue, limitsUses: false)
     case .gossipBeforeRole: ChannelPolicy(name: rawValue, requiresRole: false)
+    case .callsWithoutLeader: ChannelPolicy(name: rawValue, needsLeader: false)
     }
   }
 }

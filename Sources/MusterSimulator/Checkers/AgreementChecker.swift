@@ -77,7 +77,7 @@ public enum AgreementChecker {
       let name = view.own.name
       let others = all.filter { $0.id != view.own.id }
       if let fault = difference(view.members.map(settled), others) { return "\(name) \(fault)" }
-      if let fault = callFault(of: view, all, judged.first?.call) { return "\(name) \(fault)" }
+      if let fault = callFault(of: view, all, judged) { return "\(name) \(fault)" }
       guard view.epoch == judged.first?.epoch else {
         return "\(name) has key \(view.epoch), not \(judged.first?.epoch ?? 0)"
       }
@@ -89,11 +89,13 @@ public enum AgreementChecker {
     return nil
   }
 
-  private static func callFault(
-    of view: View, _ all: [Member], _ call: ActiveCall?
-  ) -> String? {
-    guard view.call == call else {
-      return view.call?.info == call?.info ? "sees others in the call" : "has another call"
+  private static func callFault(of view: View, _ all: [Member], _ judged: [View]) -> String? {
+    // A call that nobody may lead is seen by those who are in it, and not by all others.
+    let led = judged.first { $0.call?.isLed ?? false }
+    let same = judged.first { $0.call?.info.id == view.call?.info.id }
+    guard view.call == (led ?? same)?.call else {
+      return view.call?.info == (led ?? same)?.call?.info
+        ? "sees others in the call" : "has another call"
     }
     if let mine = view.own.call, mine != view.call?.info.id {
       return "is in a call other than the one it sees"

@@ -48,14 +48,19 @@ public struct StandingChecker: Sendable {
   private var newest = PeerTable<NodeID, CallJoining>()
   private var inside: [CallID?]
   private var together: [Together?]
+  /// The start of each host's uninterrupted time alone in a call.
+  private var alone: [(call: CallID, since: Instant)?]
 
   /// The time by which a joining may come late: the interval between checks and a tick.
   private static let slack = Duration.milliseconds(500)
+  /// The time alone after which the first initiator of a call may say that it has waited in it.
+  private static let waiting = Duration.seconds(7)
 
   /// `nodes` is the number of hosts; methods take their indices, 0 to `nodes` - 1.
   public init(nodes: Int) {
     inside = Array(repeating: nil, count: nodes)
     together = Array(repeating: nil, count: nodes)
+    alone = Array(repeating: nil, count: nodes)
   }
 
   // MARK: Signed entries
@@ -84,6 +89,11 @@ public struct StandingChecker: Sendable {
       }
       records[joining.call] = record
       newest[author] = joining
+      if joining.stage == .met, record.firstInitiator == author, let time = alone[index],
+        time.call == joining.call, now - time.since >= Self.waiting
+      {
+        return nil
+      }
       guard let time = time(in: joining.call, at: index, now), time >= joining.stage.time else {
         return "signs that it has been in call \(joining.call) with others for \(joining.stage)"
       }
@@ -99,8 +109,10 @@ public struct StandingChecker: Sendable {
     inside[index] = call
     guard let call, withOthers else {
       together[index] = nil
+      if alone[index]?.call != call { alone[index] = call.map { ($0, now) } }
       return
     }
+    alone[index] = nil
     if together[index]?.call != call {
       together[index] = Together(call: call, since: now, latestSince: now)
     }
@@ -133,9 +145,10 @@ public struct StandingChecker: Sendable {
   public func isInside(_ call: CallID, at index: Int) -> Bool { inside[index] == call }
 
   /// The fault when a participant of `old`, which has not ended, is moved to the call `new`; nil
-  /// for none. `known` are the entries in its document, `may` its judgement of roles.
+  /// for none. `isLed` tells whether anybody in the old call may lead it; `known` are the entries
+  /// in its document, `may` its judgement of roles.
   public func moved(
-    from old: CallInfo, to new: CallInfo, known: [SignedEntry],
+    from old: CallInfo, to new: CallInfo, isLed: Bool = true, known: [SignedEntry],
     may: (Capability, NodeID) -> Bool
   ) -> String? {
     var record = Record()
@@ -160,7 +173,7 @@ public struct StandingChecker: Sendable {
       }
     }
     let highest = records[new.id]?.highest ?? .none
-    guard record.firstInitiator != nil, record.level > highest else { return nil }
+    guard isLed, record.firstInitiator != nil, record.level > highest else { return nil }
     return "is moved from call \(old.id), \(record.level), to call \(new.id), \(highest)"
   }
 }

@@ -12,6 +12,7 @@ from .rights import Role
 # Seconds after entering the channel: without a comparison, and with one.
 _STARTS_AFTER, _STARTS_EARLY_AFTER = 1.0, 0.6
 _MET_AFTER, _LASTS_AFTER = 1.0, 10.0
+_WAITED_AFTER = 7.0
 _GRACE, _NEXT_IN_LINE = 10.0, 2.0
 
 
@@ -28,18 +29,42 @@ class Call:
 
     @property
     def rank(self):
-        """The call with the smallest rank is the channel's."""
+        """Of the calls that are led, the one with the smallest rank is the channel's."""
         return -self.standing, self.order, self.id
 
 
 BLIND, INFORMED, JOINED, LASTING = range(4)
 
 
+def removals(document: Document, rights):
+    """The entries that remove members from calls."""
+    return [one for one in document.entries(Moderation)
+            if one.body.actions & Moderation.REMOVE
+            and rights.moderates(document, one.author, one.body.member)]
+
+
 def removed(document: Document, rights):
     """The calls and members that were removed from them."""
-    return {(one.body.call, one.body.member) for one in document.entries(Moderation)
-            if one.body.actions & Moderation.REMOVE
-            and rights.moderates(document, one.author, one.body.member)}
+    return {(one.body.call, one.body.member) for one in removals(document, rights)}
+
+
+def is_kept_out(member, joined, call, document: Document, rights):
+    """Whether a removal keeps a member out of a call: itself, or another key of its invite that was
+    not in the call by then. `joined` is that of its presence, None if it names another call.
+    """
+    invite = rights.invite(document, member)
+    for one in removals(document, rights):
+        is_same = one.body.call == call.id
+        if one.body.member == member:
+            if is_same or call.order < one.lamport:
+                return True
+        elif is_same and invite and invite == rights.invite(document, one.body.member):
+            was_inside = joined is not None and joined < one.lamport
+            if not was_inside and not any(
+                    said.author == member and said.body.call == call.id
+                    and said.lamport < one.lamport for said in document.entries(Joining)):
+                return True
+    return False
 
 
 def valid_claims(document: Document, rights):
@@ -91,13 +116,35 @@ def standing(call, first, claims, document: Document, rights):
         return LASTING
     if any(one.author != first.author for one in joinings):
         return JOINED
-    return INFORMED if first.body.has_compared else BLIND
+    return INFORMED if first.body.has_compared or joinings else BLIND
 
 
-def channels_call(document: Document, rights, present_in):
-    """The channel's call, or None. `present_in`: the ids of calls with a reachable participant."""
-    calls = [describe(one, document, rights) for one in set(present_in)]
-    return min((one for one in calls if one), key=lambda one: one.rank, default=None)
+def participants(call, present, document: Document, rights):
+    """The members in a call, in the order of succession. `present` is a list of members, the calls
+    that their presences name, and "joined".
+    """
+    return [member for joined, member in sorted((joined, member) for member, at, joined in present
+                                                if at == call.id)
+            if rights.role(document, member) >= Role.CONSUMER
+            and not is_kept_out(member, joined, call, document, rights)]
+
+
+def channels_call(document: Document, rights, present, viewer=None, ends_with_initiator=False):
+    """The channel's call as `viewer` sees it, and its participants; None and [] if it sees none."""
+    own = next((at for member, at, _ in present if member == viewer), None)
+    best = None
+    for at in {at for _, at, _ in present}:
+        call = describe(at, document, rights)
+        inside = call and participants(call, present, document, rights)
+        if not inside:
+            continue
+        is_led = call.initiator in inside or not ends_with_initiator and any(
+            rights.role(document, one) >= Role.PRESENTER for one in inside)
+        is_open = is_led or at == own or not ends_with_initiator or call.initiator == viewer
+        rank = not is_led, not is_led and at != own, call.rank
+        if is_open and (best is None or rank < best[0]):
+            best = rank, call, inside
+    return best[1:] if best else (None, [])
 
 
 class CallMember:
@@ -113,6 +160,7 @@ class CallMember:
         self._participants = set()
         self._initiator_gone_at = None
         self._together_since = None  # with another participant, without a break
+        self._alone_since = None     # in a call, without a break
 
     def others(self):
         """The other participants of the call that this node is in."""
@@ -154,19 +202,19 @@ class CallMember:
 
     def refresh(self):
         """Follows the document and the roster."""
-        members = {member: presence.call for member, presence in self._node.roster.members.items()
-                   if presence.call}
+        present = [(member, presence.call, presence.joined)
+                   for member, presence in self._node.roster.members.items() if presence.call]
         document, rights = self._node.document, self._node.rights
-        gone = removed(document, rights)
-        if (self.current, self._node.id) in gone:
+        mine = self.current and describe(self.current, document, rights)
+        if mine and is_kept_out(self._node.id, self.joined, mine, document, rights):
             self._wants, self.current = False, None
             self._node.publish_presence()
         if self.current is not None:
-            members[self._node.id] = self.current
-        members = {member: at for member, at in members.items() if (at, member) not in gone}
+            present.append((self._node.id, self.current, self.joined))
         claims = live_claims(document, rights)
-        call = channels_call(document, rights, members.values())
-        self._emit_changes(call, {one for one, at in members.items() if call and at == call.id})
+        call, inside = channels_call(document, rights, present, self._node.id,
+                                     rights.calls_end_with_initiator)
+        self._emit_changes(call, set(inside))
         if self.current is None:
             return
         if call is not None and call.id != self.current:
@@ -234,11 +282,15 @@ class CallMember:
     # Joining entries
 
     def _say_if_together(self):
-        """Signs a joining after 1 s with another participant, and another one after 10 s."""
+        """Signs a joining after 1 s with another participant, and another one after 10 s; one after
+        7 s alone in a call that it has started without having compared documents.
+        """
+        now, node = time.monotonic(), self._node
         if self.current is None or not self.others():
             self._together_since = None
+            self._say_if_waited(now)
             return
-        now, node = time.monotonic(), self._node
+        self._alone_since = None
         if self._together_since is None or self._together_since[0] != self.current:
             self._together_since = (self.current, now)
         together = now - self._together_since[1]
@@ -248,6 +300,17 @@ class CallMember:
                  else Joining.MET if together >= _MET_AFTER else 0)
         if stage > said:
             node.gossip.publish(Joining(self.current, stage))
+            node.refresh()
+
+    def _say_if_waited(self, now):
+        node, call = self._node, self.call
+        is_own = call is not None and self.current == call.id and call.initiator == node.id
+        if not is_own or call.standing > BLIND:
+            self._alone_since = None
+        elif self._alone_since is None or self._alone_since[0] != call.id:
+            self._alone_since = (call.id, now)
+        elif now - self._alone_since[1] >= _WAITED_AFTER:
+            node.gossip.publish(Joining(call.id, Joining.MET))
             node.refresh()
 
     # Taking over
@@ -264,6 +327,12 @@ class CallMember:
         """After 10 s the first in line claims the next term, 2 s later the second one, and so on.
         """
         if self._initiator_gone_at is None or self.call is None or self.current is None:
+            return
+        if self._node.rights.calls_end_with_initiator:
+            if time.monotonic() - self._initiator_gone_at > _GRACE:
+                self._initiator_gone_at, self._wants, self.current = None, False, None
+                self._node.publish_presence()
+                self._node.refresh()
             return
         if self._node.rights.role(self._node.document, self._node.id) < Role.PRESENTER:
             return

@@ -9,7 +9,7 @@ from .media.streams import SCREEN
 from .reader import Malformed, Reader
 
 _HIGHEST_LAMPORT_OF_OTHERS = 1 << 61
-_ONLY_PRESENTERS_SEND = 2
+_CALLS_END_WITH_INITIATOR, _ONLY_PRESENTERS_SEND = 1, 2
 
 
 class Role(IntEnum):
@@ -63,6 +63,11 @@ class OpenRights:
     def role(self, document, member, now=None):
         return Role.PRESENTER
 
+    def invite(self, document, member):
+        return None
+
+    calls_end_with_initiator = False
+
     def moderates(self, document, author, member):
         return False
 
@@ -75,6 +80,10 @@ class CreatedRights:
 
     def __init__(self, genesis):
         self._genesis = genesis
+
+    @property
+    def calls_end_with_initiator(self):
+        return bool(self._genesis.settings & _CALLS_END_WITH_INITIATOR)
 
     def is_owner(self, author):
         return author == self._genesis.owner
@@ -162,17 +171,21 @@ class CreatedRights:
             return entry.body.grant.body.subject
         if entry.kind == Grant.KIND and self.is_owner(entry.author):
             return entry.body.invite or entry.body.subject
+        return self.invite(document, entry.author) or entry.author
+
+    def invite(self, document, member):
+        """The one-time key of the invite by which a member came; None if it came by none."""
         newest = max(
             (one for one in document.entries(Grant)
-             if one.body.subject == entry.author and one.body.invite
+             if one.body.subject == member and one.body.invite
              and self._counts(document, one)),
             key=lambda one: one.order, default=None)
         if newest is not None:
             return newest.body.invite
-        redemption = document.latest(Redemption, entry.author)
+        redemption = document.latest(Redemption, member)
         if redemption is not None and redemption.body.grant is not None:
             return redemption.body.grant.body.subject
-        return entry.author
+        return None
 
     def drops(self, entry):
         """Whether the document never keeps an entry that it takes."""

@@ -55,7 +55,7 @@ struct ChannelTarget {
         perform(state.receive(message, from: peer, at: now))
       }
     case 4:
-      perform(state.receiveCredential(scribe.entry(&program).bytes, from: peer, at: now))
+      perform(state.receiveCredential(scribe.entry(&program).bytes, from: peer, at: now).outputs)
     case 5: probe(&program, from: peer)
     case 6: perform(act(&program))
     case 7:

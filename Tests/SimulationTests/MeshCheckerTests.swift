@@ -275,6 +275,21 @@ struct MessageCheckerTests {
     #expect((fault != nil) == isFault)
   }
 
+  /// A message is shown with one that follows it, when the wait of that one ends.
+  @Test(arguments: [(2900, true), (3100, false)])
+  func theWaitOfAFollowerEndsThatOfAMessage(waited: Int, isFault: Bool) {
+    var checker = MessageChecker()
+    checker.sent(word(1), at: here, at(0))
+    checker.sent(word(2, after: [1]), at: here, at(10))
+    checker.sent(word(3, after: [2]), at: here, at(20))
+    checker.kept(entryID(3), at: there, isUnproven: false, at: at(100))
+    checker.kept(entryID(2), at: there, isUnproven: false, at: at(2000))
+    #expect(checker.shown(message(2), at: there, own: second, at: at(100 + waited)) == nil)
+    checker.kept(entryID(1), at: there, isUnproven: false, at: at(3500))
+    let fault = checker.shown(message(1), at: there, own: second, at: at(3600))
+    #expect((fault != nil) == isFault)
+  }
+
   /// Whether it has arrived by then, or is not taken before its author may write again.
   @Test(arguments: [true, false], [20, 800])
   func aMessageWhoseAuthorLostItsRightMayBeOvertaken(isWithheld: Bool, arrival: Int) {

@@ -197,8 +197,25 @@ public struct MessageChecker: Sendable {
       let other = messages[later].copies[position]
       guard let shownAt = other.shownAt, !other.passed.contains(number) else { return false }
       // The wait for a missing predecessor is bounded (`MessageLog.patience`).
-      return copy.arrivedAt <= shownAt || shownAt - other.arrivedAt < Self.patience
+      let since = firstArrival(of: later, at: reader) ?? other.arrivedAt
+      return copy.arrivedAt <= shownAt || shownAt - since < Self.patience
     }
+  }
+
+  /// The arrival of a message, or of the first of those that follow it: when the wait of one of
+  /// these ends, the message is shown before it. Nil if none has arrived.
+  private func firstArrival(of number: Int, at reader: Reader) -> Instant? {
+    var followers = NumberSet()
+    var first: Instant?
+    for later in number..<messages.count {
+      guard
+        later == number
+          || messages[later].before.contains(where: { followers.contains(UInt64($0)) })
+      else { continue }
+      _ = followers.insert(UInt64(later))
+      first = soonest(first, index(of: reader, later).map { messages[later].copies[$0].arrivedAt })
+    }
+    return first
   }
 
   private func index(of reader: Reader, _ number: Int) -> Int? {

@@ -83,7 +83,8 @@ struct TerminalScreen {
     let footer = [""] + footer(channels, width: width)
     let room = max(0, size.rows - standing.count - footer.count - 1)
     var top = channels.enumerated().flatMap { index, channel in
-      roster(of: channel, isActive: channels.count > 1 && index == activeChannel)
+      roster(
+        of: channel, isActive: channels.count > 1 && index == activeChannel, width: width)
     }
     if let page { top += ["", "  Page  \(page)"] }
     let topRoom = max(1, room - min(Self.linesShown, happened.count))
@@ -125,18 +126,21 @@ struct TerminalScreen {
     }
   }
 
-  private func roster(of channel: MusterNode.ChannelView, isActive: Bool) -> [String] {
-    var title = "\(isActive ? "▸" : " ") \(Style.bold(channel.name))"
+  private func roster(
+    of channel: MusterNode.ChannelView, isActive: Bool, width: Int
+  ) -> [String] {
+    var state = "  no call"
     if let call = channel.call {
       let count = call.participants.count
       let since = Clocks.timeOfDay(milliseconds: call.info.startedAt)
-      title += "  call ongoing since \(since), \(count) "
-      title += count == 1 ? "participant" : "participants"
-    } else {
-      title += "  no call"
+      state = "  call ongoing since \(since), \(count) "
+      state += count == 1 ? "participant" : "participants"
     }
-    title += Style.dim("  \(channel.kind) channel \(channel.id)")
-    var lines = ["", title, ""]
+    let title = "\(isActive ? "▸" : " ") \(Style.bold(channel.name))\(state)"
+    // On a line of its own if there is no room for all of it: a shortened id cannot be typed.
+    let kind = "  \(channel.kind) channel \(channel.id)"
+    let isBeside = Style.columns(channel.name + state + kind) <= width
+    var lines = [""] + (isBeside ? [title + Style.dim(kind)] : [title, Style.dim(kind)]) + [""]
     lines.append(line(for: channel.own, in: channel, quality: "you"))
     for member in channel.members.sorted(by: { ($0.name, $0.id) < ($1.name, $1.id) }) {
       let peer = statistics?.peers.first {

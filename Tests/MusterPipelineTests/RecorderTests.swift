@@ -6,7 +6,7 @@ import MusterMedia
 import MusterPipeline
 import Testing
 
-/// Recordings of members of whom little has arrived.
+/// Recordings of members that have sent little.
 struct RecorderTests {
   private let link = LinkID(channel: ChannelID(.zero), peer: NodeID(.zero))
 

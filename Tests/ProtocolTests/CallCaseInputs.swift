@@ -74,7 +74,7 @@ struct Word {
 /// A participant, the call that its presence names, and "joined".
 typealias Seat = (person: Person, call: CallID, joined: UInt64)
 
-/// A case of the call that `viewer` sees, nil for someone who is in none and has started none.
+/// A case of the call that `viewer` sees; nil is a member outside of all calls.
 /// `invites` gives the numbers of the invites by which members came.
 func callCase(
   _ name: String, _ description: String, _ words: [Word], present: [Seat],

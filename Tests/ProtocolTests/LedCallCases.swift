@@ -1,6 +1,6 @@
 import MusterWire
 
-// Cases of who leads a call, of who has waited in it, and of who is kept out of it (section 10).
+// Calls that are led or not, calls in which a member has waited, and removals (section 10).
 
 /// Calls that somebody may lead, and calls that nobody may.
 let ledCalls: [Case] = [

@@ -194,11 +194,7 @@ struct AdministrationTests {
     for epoch in [UInt32(0), 7] {
       invite.key = [UInt8](repeating: 9, count: 32)
       invite.epoch = epoch
-      var configuration = Configuration()
-      configuration.dataDirectory = fixture.path
-      configuration.channels = [.init(name: "lab", source: .invite(invite))]
-      configuration.interfaces = ["lo"]
-      configuration.lan = false
+      let configuration = fixture.configuration(.invite(invite))
       try await run(configuration)
       let kept = try #require(try fixture.storeOnceFree().channels(named: "lab").last).keys
       #expect(kept.map(\.number) == known.map(\.number))
@@ -210,11 +206,7 @@ struct AdministrationTests {
   private func joined(
     _ source: Configuration.Channel.Source, _ name: String = "lab"
   ) async throws -> String? {
-    var configuration = Configuration()
-    configuration.dataDirectory = fixture.path
-    configuration.channels = [.init(name: name, source: source)]
-    configuration.interfaces = ["lo"]
-    configuration.lan = false
+    let configuration = fixture.configuration(source, name)
     let node = try await MusterNode.start(configuration)
     let views = await node.channelViews()
     await node.stop()
@@ -249,11 +241,7 @@ struct AdministrationTests {
   }
 
   private func refuseWhileInUse() async throws {
-    var configuration = Configuration()
-    configuration.dataDirectory = fixture.path
-    configuration.channels = [.init(name: "lab", source: .stored)]
-    configuration.interfaces = ["lo"]
-    configuration.lan = false
+    let configuration = fixture.configuration(.stored)
     let node = try await MusterNode.start(configuration)
     for verb in [Administration.Request.Verb.rename, .forget] {
       #expect(try await refusal(verb) { $0.name = "other" }.hint.contains("leave"))

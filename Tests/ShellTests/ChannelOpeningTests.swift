@@ -21,11 +21,7 @@ struct ChannelOpeningTests {
   private func open(
     _ source: Configuration.Channel.Source, _ name: String = "lab"
   ) async throws -> Opened {
-    var configuration = Configuration()
-    configuration.dataDirectory = fixture.path
-    configuration.channels = [.init(name: name, source: source)]
-    configuration.interfaces = ["lo"]
-    configuration.lan = false
+    let configuration = fixture.configuration(source, name)
     let node = try await MusterNode.start(configuration)
     let events = node.events()
     let channels = await node.channelViews()

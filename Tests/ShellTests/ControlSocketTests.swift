@@ -9,11 +9,7 @@ import Testing
 /// Commands to a running node through the control socket of its data directory.
 struct ControlSocketTests {
   private func start(_ fixture: StoreFixture) async throws -> MusterNode {
-    var configuration = Configuration()
-    configuration.channels = [.init(name: "open", source: .open(ChannelKey.fromName("open")))]
-    configuration.dataDirectory = fixture.path
-    configuration.interfaces = ["lo"]
-    configuration.lan = false
+    let configuration = fixture.configuration(.open(ChannelKey.fromName("open")), "open")
     return try await MusterNode.start(configuration)
   }
 

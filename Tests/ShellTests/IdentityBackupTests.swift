@@ -101,11 +101,7 @@ struct IdentityBackupTests {
     request.channel = "lab"
     let reply = try await Administration.perform(request, data: inviting.path)
     let invite = try Invite(url: try #require(reply.invite))
-    var configuration = Configuration()
-    configuration.dataDirectory = fixture.path
-    configuration.channels = [.init(name: "lab", source: .invite(invite))]
-    configuration.interfaces = ["lo"]
-    configuration.lan = false
+    let configuration = fixture.configuration(.invite(invite))
     let node = try await MusterNode.start(configuration)
     await node.stop()
   }

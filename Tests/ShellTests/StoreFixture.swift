@@ -22,6 +22,18 @@ final class StoreFixture: Sendable {
 
   deinit { try? FileManager.default.removeItem(atPath: top) }
 
+  /// The configuration of a node with this data directory, in one channel, which meets nobody.
+  func configuration(
+    _ source: Muster.Configuration.Channel.Source, _ name: String = "lab"
+  ) -> Muster.Configuration {
+    var configuration = Muster.Configuration()
+    configuration.dataDirectory = path
+    configuration.channels = [.init(name: name, source: source)]
+    configuration.interfaces = ["lo"]
+    configuration.lan = false
+    return configuration
+  }
+
   /// The store, reopened as after a restart, once the former one is closed.
   func store() throws -> Store {
     let directory = try #require(try DataDirectory.open(path))

@@ -45,7 +45,9 @@ public struct CallEntries: Sendable {
   /// - Parameter joined: when the member came into the call, as its presence says; nil if it is
   ///   about to.
   func removal(of member: NodeID, joined: UInt64?, from call: CallInfo) -> SignedEntry? {
-    moderations.first { entry in
+    // A full document has hundreds of moderations and more joinings.
+    lazy var since = min(joined ?? .max, joiningTime(of: member, to: call.id) ?? .max)
+    return moderations.first { entry in
       guard let removal = entry.removal else { return false }
       let time = entry.entry.lamport
       let isSameCall = removal.call == call.id
@@ -53,16 +55,16 @@ public struct CallEntries: Sendable {
       guard isSameCall, let key = invite(member), key == invite(removal.member) else {
         return false
       }
-      let wasInside = joined.map { $0 < time } ?? false
-      return !wasInside && !hadJoined(member, call.id, before: time)
+      return since >= time
     }
   }
 
-  private func hadJoined(_ member: NodeID, _ call: CallID, before time: UInt64) -> Bool {
-    joinings.contains { entry in
-      guard case .joining(let joining) = entry.entry.body else { return false }
-      return entry.entry.author == member && joining.call == call && entry.entry.lamport < time
-    }
+  /// The Lamport counter of a member's newest joining, if that names the call.
+  private func joiningTime(of member: NodeID, to call: CallID) -> UInt64? {
+    guard let newest = joinings.first(where: { $0.entry.author == member }),
+      case .joining(let joining) = newest.entry.body, joining.call == call
+    else { return nil }
+    return newest.entry.lamport
   }
 }
 

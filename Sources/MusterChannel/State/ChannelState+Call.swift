@@ -69,7 +69,7 @@ extension ChannelState {
     let events = CallView.events(
       from: call, to: active, isOver: isOver,
       hasMerged: call.map { old in old.participants.contains { hasMoved($0, from: old) } } ?? false,
-      isLeft: call.map { old in active == nil && isInhabited(old.info.id) } ?? false,
+      isLeft: call.map { active == nil && isLeft($0.info) } ?? false,
       precedes: policy.precedes,
       reason: { member in
         if let former, remover(of: member, from: former) != nil { return .removed }
@@ -94,10 +94,9 @@ extension ChannelState {
     return info.map { !old.isLed || policy.precedes($0, old.info) } ?? true
   }
 
-  /// Whether a reachable member is in a call that goes on.
-  private func isInhabited(_ call: CallID) -> Bool {
-    CallLedger.info(of: call, callEntries, may: mayIn) != nil
-      && roster.keys.contains { participation(of: $0)?.id == call }
+  /// Whether a call that this node does not see waits for its initiator.
+  private func isLeft(_ call: CallInfo) -> Bool {
+    self.call(seenBy: call.initiator)?.info.id == call.id
   }
 
   /// What the presence of a reachable member says about the call that it is in.
@@ -137,14 +136,16 @@ extension ChannelState {
     CallLedger.isOver(id, callEntries, may: mayIn)
   }
 
-  var activeCall: ActiveCall? {
+  var activeCall: ActiveCall? { call(seenBy: identity.id) }
+
+  private func call(seenBy viewer: NodeID) -> ActiveCall? {
     var present: [(member: NodeID, participation: Participation)] = []
     for id in roster.keys {
       if let participation = participation(of: id) { present.append((id, participation)) }
     }
     if let mine = ownPresence.call { present.append((identity.id, mine)) }
     return CallLedger.active(
-      callEntries, present: present, viewer: identity.id,
+      callEntries, present: present, viewer: viewer,
       rules: CallRules(endsWithInitiator: settings.callEndsWithInitiator, policy), may: mayIn)
   }
 

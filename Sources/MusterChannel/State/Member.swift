@@ -137,6 +137,6 @@ public enum CallEndReason {
   public static let empty = "empty"
   /// A better established call became known, to which the participants of this call move.
   public static let merged = "merged"
-  /// Nobody who is in the call may lead it, and it takes no newcomers until its initiator is back.
+  /// The initiator of the call is away, and it takes no newcomers until the initiator is back.
   public static let leaderless = "leaderless"
 }

@@ -38,7 +38,7 @@ extension AdversarySimulation {
     violated("access", "\(nodes[index].label) knows \(invited) keys with a role by one invite")
   }
 
-  /// Checks that a member who is moved to another call finds a member there who may lead it.
+  /// Checks that a member moved to another call finds one there that may lead it.
   mutating func checkMove(of index: Int) {
     guard let process = nodes[index].process, process.node.isInCall(channel.id),
       let call = process.node.call(in: channel.id)

@@ -8,7 +8,7 @@ package enum PlantedWeakness: String, Sendable, CaseIterable {
   case unlimitedInvites
   /// Nodes tell a peer that has not shown a role what they tell members.
   case gossipBeforeRole
-  /// A call counts, whoever is in it.
+  /// A call displaces others even if nobody in it may lead it.
   case callsWithoutLeader
 
   var policy: ChannelPolicy {

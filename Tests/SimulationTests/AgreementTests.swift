@@ -47,6 +47,19 @@ struct AgreementTests {
       !disagree(views([member(1, call: call), member(2), member(3, call: call)], call: call)))
   }
 
+  /// Members in a call that nobody may lead see it, and others need not; one that is led is seen by
+  /// all.
+  @Test(arguments: [false, true])
+  func aCallThatNobodyLeadsNeedNotBeSeenByAll(isLed: Bool) {
+    var views = views([member(1, call: call), member(2), member(3, call: call)], call: call)
+    for index in views.indices { views[index].call?.isLed = isLed }
+    #expect(!disagree(views))
+    views[1].call = nil
+    #expect(disagree(views) == isLed)
+    views[2].call?.byPresence.reverse()
+    #expect(disagree(views))
+  }
+
   @Test func theSpeakingFlagMayDiffer() {
     var views = views([member(1), member(2)])
     views[0].own.flags.insert(.speaking)

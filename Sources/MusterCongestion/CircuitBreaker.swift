@@ -30,22 +30,33 @@ struct CircuitBreaker: Sendable {
 
   /// Takes the news in a report.
   mutating func reported(_ results: [PacketResult], roundTrip: Duration, at now: Instant) {
-    let start = intervalStart ?? now
-    intervalStart = start
+    var (packets, lost, bytes) = (0, 0, 0)
     for packet in results {
       switch packet.fate {
       case .arrivedLate:
-        lostPackets -= 1
+        lost -= 1
         continue
-      case .lost: lostPackets += 1
+      case .lost: lost += 1
       case .arrived: break
       }
       packets += 1
       bytes += packet.bytes
     }
+    count(packets: packets, lost: lost, bytes: bytes, roundTrip: roundTrip, at: now)
+  }
+
+  /// Counts the packets that a report is about.
+  mutating func count(
+    packets: Int, lost: Int, bytes: Int, roundTrip: Duration, at now: Instant
+  ) {
+    let start = intervalStart ?? now
+    intervalStart = start
+    self.packets += packets
+    lostPackets += lost
+    self.bytes += bytes
     guard now - start >= Self.interval else { return }
     exceeded = isTooMuch(over: now - start, roundTrip: roundTrip) ? exceeded + 1 : 0
-    (intervalStart, packets, lostPackets, bytes) = (now, 0, 0, 0)
+    (intervalStart, self.packets, lostPackets, self.bytes) = (now, 0, 0, 0)
     if exceeded >= Self.intervals { openedAt = openedAt ?? now }
   }
 

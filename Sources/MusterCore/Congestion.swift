@@ -72,6 +72,15 @@ struct Congestion: Sendable {
   /// The state of a path; nil if no packet that asks for feedback was sent over it.
   func path(_ id: PathID) -> PathController? { paths[id]?.controller }
 
+  /// The highest estimate of a path in use, or that with which paths begin.
+  func bestEstimate(at now: Instant) -> DataRate {
+    paths.keys.indices.reduce(PathController.start) { best, index in
+      paths.read(at: index) {
+        now - $0.usedAt > Self.staleAfter ? best : max(best, $0.controller.estimate)
+      }
+    }
+  }
+
   /// The bandwidth that a path has for video; nil if it is not known. A share as large as that of
   /// the packets that are lost remains for their retransmissions.
   func videoBandwidth(on path: PathID, at now: Instant) -> DataRate? {

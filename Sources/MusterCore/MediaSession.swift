@@ -1,4 +1,5 @@
 import MusterBase
+import MusterCongestion
 import MusterMedia
 import MusterWire
 
@@ -103,6 +104,9 @@ struct CallMedia: Sendable {
   var audioPacketsSent: UInt64 = 0
   var audioBytesSent: UInt64 = 0
   var nextSenderReport: Instant
+
+  /// What limits the video to a peer that gives no congestion feedback; nil for others.
+  var reportedLoss: ReportedLoss?
 
   // Received media.
   var incoming = IncomingStreams()

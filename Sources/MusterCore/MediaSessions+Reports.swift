@@ -1,4 +1,5 @@
 import MusterBase
+import MusterCongestion
 import MusterMedia
 import MusterWire
 
@@ -17,12 +18,14 @@ extension MediaSessions {
       let packets = try? RTCPPacket.decode(payload)
     else { return [] }
     var out: [Output] = []
+    var receptions: [Reception] = []
     for packet in packets {
       switch packet {
       case .senderReport(let report):
         receive(report, fromSessionAt: index, at: now)
-        receive(report.reports, fromSessionAt: index, at: now)
-      case .receiverReport(_, let blocks): receive(blocks, fromSessionAt: index, at: now)
+        receptions += receive(report.reports, fromSessionAt: index, at: now)
+      case .receiverReport(_, let blocks):
+        receptions += receive(blocks, fromSessionAt: index, at: now)
       case .nack(_, let media, let sequences):
         out += retransmit(sequences, of: media, toSessionAt: index, at: now)
       case .pictureLoss(_, let media):
@@ -38,7 +41,31 @@ extension MediaSessions {
           of: stream, layer: layer, toSessionAt: index, wait: wait, at: now, &out)
       }
     }
+    if let sent = sessions[at: index].call?.outgoing.bytes,
+      sessions[at: index].call?.reportedLoss != nil
+    {
+      let roundTrip = sessions[at: index].roundTrip
+      sessions[at: index].call?.reportedLoss?.reported(
+        receptions, bytes: sent, roundTrip: roundTrip, at: now)
+      out += followReportedLoss(ofSessionAt: index, at: now)
+    }
     return out
+  }
+
+  /// Lets the receiver reports of a peer limit its video, if it gives no congestion feedback.
+  mutating func set(givesFeedback: Bool, _ link: LinkID, at now: Instant) {
+    _ = sessions.update(link) { session in
+      let former = session.call?.reportedLoss
+      session.call?.reportedLoss = givesFeedback ? nil : former ?? ReportedLoss(at: now)
+    }
+  }
+
+  /// Selects the layers anew if the reports of a peer now allow it another rate.
+  private mutating func followReportedLoss(ofSessionAt index: Int, at now: Instant) -> [Output] {
+    guard let limit = sessions[at: index].call?.reportedLoss?.limit,
+      set(bandwidth: Int(limit.kbps), of: sessions.keys[index])
+    else { return [] }
+    return selectLayers(at: now)
   }
 
   private mutating func receive(
@@ -53,14 +80,17 @@ extension MediaSessions {
 
   private mutating func receive(
     _ blocks: [ReportBlock], fromSessionAt index: Int, at now: Instant
-  ) {
+  ) -> [Reception] {
     // The field LSR of a block (RFC 3550 section 6.4.1) echoes the NTP time of this node's last
     // sender report, which is in media time.
     let now = local.mediaTime(now)
-    for block in blocks {
+    return blocks.compactMap { block in
       // Each sender ignores blocks of other SSRCs.
-      sessions[at: index].call?.outgoingAudio.receive(block, at: now)
-      sessions[at: index].call?.outgoing.receive(block, at: now)
+      let audio = sessions[at: index].call?.outgoingAudio.receive(block, at: now)
+      let video = sessions[at: index].call?.outgoing.receive(block, at: now)
+      return ((audio ?? nil) ?? (video ?? nil)).map {
+        Reception(expected: $0.expected, lost: $0.lost)
+      }
     }
   }
 
@@ -95,12 +125,24 @@ extension MediaSessions {
     if let due = sessions[at: index].call?.nextSenderReport, due <= now {
       sessions[at: index].call?.nextSenderReport = now + reportInterval
       sendReports(toSessionAt: index, at: now, &out)
+      noteSilence(ofSessionAt: index, at: now)
       // A stream may rise again some time after its bandwidth did.
       out += selectLayers(at: now)
     }
     if let due = sessions[at: index].call?.nextReceiverReport, due <= now {
       sessions[at: index].call?.nextReceiverReport = now + reportInterval
       reportReception(toSessionAt: index, at: now, &out)
+    }
+  }
+
+  /// Ends the video to a peer from which no receiver reports come; `selectLayers` follows.
+  private mutating func noteSilence(ofSessionAt index: Int, at now: Instant) {
+    sessions.update(at: index) { session in
+      guard let outgoing = session.call?.outgoing else { return }
+      let isSending = outgoing.ids.contains { outgoing.layers(of: $0).current != nil }
+      session.call?.reportedLoss?.waited(isSending: isSending, at: now)
+      guard let limit = session.call?.reportedLoss?.limit else { return }
+      session.bandwidth = Int(limit.kbps)
     }
   }
 

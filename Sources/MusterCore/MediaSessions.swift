@@ -58,6 +58,9 @@ struct MediaSessions: ~Copyable, Sendable {
   /// Forgets the requests of a member that has left the channel.
   mutating func forget(_ link: LinkID) { requests.forget(link) }
 
+  /// Whether media is exchanged with anybody.
+  var isInCall: Bool { sessions.keys.indices.contains { sessions[at: $0].call != nil } }
+
   /// Whether media is exchanged over a link, which requires both nodes to be in the call.
   func isActive(_ link: LinkID) -> Bool {
     sessions.index(of: link).map { sessions[at: $0].call != nil } ?? false

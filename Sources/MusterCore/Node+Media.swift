@@ -137,9 +137,10 @@ extension Node {
   }
 
   private mutating func beginCongestionControl(of link: LinkID, at now: Instant) {
-    guard let session = associations.session(of: link), let path = path(of: link),
-      links.capabilities(of: session).contains(.congestionFeedback)
-    else { return }
+    guard let session = associations.session(of: link), let path = path(of: link) else { return }
+    let givesFeedback = links.capabilities(of: session).contains(.congestionFeedback)
+    media.set(givesFeedback: givesFeedback, link, at: now)
+    guard givesFeedback else { return }
     congestion.begin(session, over: path.route, at: now)
     _ = shareBandwidth(of: path, at: now)
   }

@@ -86,7 +86,11 @@ extension Node {
     case .entry, .entriesReceived, .digest, .ranges, .want, .probe, .probed:
       // Of these, a peer that restricts the link sends entries only.
       if case .entry = message {} else { admitted(over: link, at: now, &out) }
-      out += change(link.channel, at: now) { $0.receive(message, from: link.peer, at: now) }
+      let rate = deliveryRate(at: now)
+      out += change(link.channel, at: now) {
+        $0.limitDeliveries(toBytesPerSecond: rate, at: now)
+        return $0.receive(message, from: link.peer, at: now)
+      }
       if case .digest = message { enterCallIfDue(link.channel, at: now, &out) }
     case .ping(let token): send([.pong(token)], over: link, at: now, &out)
     case .subscribe, .pong: break  // handled with the others of their payload
@@ -97,6 +101,13 @@ extension Node {
     case .candidates(let addresses): receiveCandidates(addresses, over: link, at: now, &out)
     case .sentLayer(let sent): perform(media.receive(sent, from: link, at: now), at: now, &out)
     }
+  }
+
+  /// The bytes per second of the entries that others lack or want while this node is in a call: an
+  /// eighth of what its best path carries, so that its uplink has the rest for audio and video. Nil
+  /// outside of calls.
+  private func deliveryRate(at now: Instant) -> Double? {
+    media.isInCall ? congestion.bestEstimate(at: now).bytes(in: .seconds(1)) / 8 : nil
   }
 
   /// Seals control messages for one peer; drops the messages if the link has no session.

@@ -163,7 +163,10 @@ public struct AudioSender: Sendable {
   }
 
   /// Handles a report block; ignores blocks about other streams.
-  public mutating func receive(_ block: ReportBlock, at now: Instant) {
+  @discardableResult
+  public mutating func receive(
+    _ block: ReportBlock, at now: Instant
+  ) -> (expected: Int, lost: Int)? {
     rtp.receive(block, at: now)
   }
 }

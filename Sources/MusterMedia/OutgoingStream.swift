@@ -314,8 +314,10 @@ public struct OutgoingStream: Sendable {
     return false
   }
 
-  mutating func receive(_ block: ReportBlock, layer: Int, at now: Instant) {
-    if senders.indices.contains(layer) { senders[layer].receive(block, at: now) }
+  mutating func receive(
+    _ block: ReportBlock, layer: Int, at now: Instant
+  ) -> (expected: Int, lost: Int)? {
+    senders.indices.contains(layer) ? senders[layer].receive(block, at: now) : nil
   }
 
   /// The sender report on the current layer, or else the target layer; nil if no video is to be

@@ -60,10 +60,16 @@ public struct OutgoingStreams: Sendable {
   }
 
   /// Handles a report block about one of the streams.
-  public mutating func receive(_ block: ReportBlock, at now: Instant) {
-    guard let (id, layer) = ssrcs.video(of: block.ssrc) else { return }
-    _ = streams.update(id) { $0.receive(block, layer: layer, at: now) }
+  @discardableResult
+  public mutating func receive(
+    _ block: ReportBlock, at now: Instant
+  ) -> (expected: Int, lost: Int)? {
+    guard let (id, layer) = ssrcs.video(of: block.ssrc) else { return nil }
+    return streams.update(id) { $0.receive(block, layer: layer, at: now) } ?? nil
   }
+
+  /// The number of RTP payload bytes of all streams since media began, excluding retransmissions.
+  public var bytes: UInt64 { streams.reduce(0) { $0 &+ $1.value.bytes } }
 
   /// The number of retransmissions of all streams since media began.
   public var packetsRepeated: UInt64 { streams.reduce(0) { $0 &+ $1.value.packetsRepeated } }

@@ -46,6 +46,8 @@ public struct RTPSender: Sendable {
   /// The receiver's interarrival jitter in timestamp units.
   public private(set) var jitter: UInt32 = 0
 
+  /// The highest sequence number of the last report; nil before the first.
+  private var reportedSequence: UInt32?
   private var nextSequence: UInt16
   private var history: RingBuffer<Sent>
 
@@ -136,9 +138,20 @@ public struct RTPSender: Sendable {
       octets: octets, reports: [])
   }
 
-  /// Handles a report block; ignores blocks about other streams.
-  public mutating func receive(_ block: ReportBlock, at now: Instant) {
-    guard block.ssrc == ssrc else { return }
+  /// Handles a report block; ignores blocks about other streams. Returns how many packets were
+  /// expected since the block before, and how many of them were lost.
+  @discardableResult
+  public mutating func receive(
+    _ block: ReportBlock, at now: Instant
+  ) -> (expected: Int, lost: Int)? {
+    guard block.ssrc == ssrc else { return nil }
+    let expected = reportedSequence.map { min(block.highestSequence &- $0, packets) } ?? 0
+    reportedSequence = block.highestSequence
+    note(block, at: now)
+    return (Int(expected), Int(expected) * Int(block.fractionLost) / 256)
+  }
+
+  private mutating func note(_ block: ReportBlock, at now: Instant) {
     jitter = block.jitter
     lossPercent += (Double(block.fractionLost) / 2.56 - lossPercent) / 2
     guard block.lastReport != 0 else { return }

@@ -91,7 +91,10 @@ actor PageBridge {
       await loadMessages(of: channel.name)
       rooms.append(room(channel, sources))
     }
-    tiles.keep(channels.map(\.name))
+    tiles.keep(
+      channels.map { channel in
+        (channel.name, channel.members.filter(\.isInCall).map(\.id))
+      })
     let first = rooms.first
     return ViewSnapshot(
       own: first?.own ?? own(nil, sources), channel: first?.channel ?? "",

@@ -5,7 +5,12 @@ import Synchronization
 
 /// Assigns the tile numbers of the page: 0 is this node's preview, every other number is a video
 /// stream of a member in a channel.
-final class PageTiles: Sendable {
+///
+/// A number is free again when its member is no longer in the call, and is given to another stream
+/// as late as possible, when the page has long forgotten it. Members can offer more streams than
+/// there are numbers: every camera of a full channel gets one, then a second stream of every
+/// member.
+package final class PageTiles: Sendable {
   private struct Owner: Equatable {
     var channel: String
     var member: NodeID
@@ -13,50 +18,59 @@ final class PageTiles: Sendable {
   }
 
   private struct State {
-    /// The owners of the tiles from number 1 on; nil for a free number.
-    var owners: [Owner?] = []
+    /// The owners of the tiles by number; nil for a free number.
+    var owners = [Owner?](repeating: nil, count: 256)
+    /// The free numbers, those first that have been free for longest.
+    var free = [UInt8](1...255)
     var sequences = [UInt32](repeating: 0, count: 256)
     var lastTimestamp = [Double](repeating: 0, count: 256)
   }
 
   private let state = Mutex(State())
 
-  /// The tile of a member's video stream in a channel; nil if all numbers are in use.
-  func tile(of stream: StreamID, of member: NodeID, in channel: String) -> UInt8? {
+  /// The numbers kept free for the cameras of others, and again for their second streams.
+  private static let reserve = Limits.peersPerChannel
+
+  package init() {}
+
+  /// The tile of a member's video stream in a channel; nil if there is no number for it.
+  package func tile(of stream: StreamID, of member: NodeID, in channel: String) -> UInt8? {
     let owner = Owner(channel: channel, member: member, stream: stream)
     return state.withLock { Self.tile(of: owner, &$0) }
   }
 
   /// The stream that a tile shows; nil for the preview and for a free number.
-  func owner(of tile: UInt8) -> (channel: String, member: NodeID, stream: StreamID)? {
+  package func owner(of tile: UInt8) -> (channel: String, member: NodeID, stream: StreamID)? {
     state.withLock { state in
-      let index = Int(tile) - 1
-      guard state.owners.indices.contains(index), let owner = state.owners[index] else {
-        return nil
-      }
-      return (owner.channel, owner.member, owner.stream)
+      state.owners[Int(tile)].map { ($0.channel, $0.member, $0.stream) }
     }
   }
 
-  /// Frees the tiles of channels that the node has left.
-  func keep(_ channels: [String]) {
+  /// Frees the tiles of all but these members of each channel.
+  package func keep(_ members: [(channel: String, inCall: [NodeID])]) {
     state.withLock { state in
-      for index in state.owners.indices
-      where state.owners[index].map({ !channels.contains($0.channel) }) ?? false {
-        state.owners[index] = nil
+      for number in 1...255 as ClosedRange<UInt8> {
+        guard let owner = state.owners[Int(number)] else { continue }
+        let isKept = members.contains {
+          $0.channel == owner.channel && $0.inCall.contains(owner.member)
+        }
+        guard !isKept else { continue }
+        state.owners[Int(number)] = nil
+        state.free.append(number)
       }
     }
   }
 
   private static func tile(of owner: Owner, _ state: inout State) -> UInt8? {
-    if let index = state.owners.firstIndex(of: owner) { return UInt8(index + 1) }
-    if let free = state.owners.firstIndex(of: nil) {
-      state.owners[free] = owner
-      return UInt8(free + 1)
+    if let index = state.owners.firstIndex(of: owner) { return UInt8(index) }
+    let others = state.owners.count {
+      $0?.member == owner.member && $0?.channel == owner.channel && $0?.stream != .camera
     }
-    guard state.owners.count < 255 else { return nil }
-    state.owners.append(owner)
-    return UInt8(state.owners.count)
+    let kept = owner.stream == .camera ? 0 : reserve * (1 + min(others, 1))
+    guard state.free.count > kept else { return nil }
+    let number = state.free.removeFirst()
+    state.owners[Int(number)] = owner
+    return number
   }
 
   /// The frame in the page's format; nil if no tile number is free.

@@ -191,10 +191,12 @@ public struct RendezvousRecords: Equatable, Sendable {
       self.announcement = announcement
     }
 
-    var encodedBytes: Int { (seen.isIPv6 ? 19 : 7) + 2 + announcement.count }
+    /// The bytes of the record in a datagram.
+    public var encodedBytes: Int { (seen.isIPv6 ? 19 : 7) + 2 + announcement.count }
   }
 
-  static let headerBytes = 10
+  /// The bytes of a datagram without records.
+  public static let headerBytes = 10
 
   /// `records` has at most 255 elements; `datagrams` splits longer lists.
   public init(token: UInt64, records: [Record]) {

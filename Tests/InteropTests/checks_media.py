@@ -140,6 +140,15 @@ def muster_estimates_nothing_without_reports(t):
              f"expected no estimate, saw {_estimate(muster, python)}")
 
 
+@check()
+def a_peer_without_feedback_is_held_by_its_receiver_reports(t):
+    """Half of what it is sent is lost, and all that it says about it is in its receiver reports."""
+    muster = t.start_muster(call=True, video="test:640x360@25")
+    python = t.start_peer("--no-feedback", "--loss", "50", knows=[muster], call=True)
+    muster.wait("layer", member=python.id, direction="out", why="bandwidth",
+                where=lambda event: event["to"] == "off", limit=30)
+
+
 @check(needs="ffmpeg")
 def muster_reports_nothing_to_a_peer_without_the_capability(t):
     muster = t.start_muster(call=True, record=True)

@@ -93,17 +93,56 @@ struct GossipHostileTests {
     var sent = 0
     for round in 0..<100 {
       let ids = (0..<Control.idLimit).map { held[(round + $0) % held.count] }
-      var out = gossip.receive(.want(ids), from: peer, at: seconds(1)).entries(to: peer)
-      sent += out.count
-      // Entries are acknowledged at once, so that the budget and not the window is the limit.
-      while !out.isEmpty {
-        let ids = out.map { SignedEntry.id(of: $0).prefix }
-        out = gossip.receive(.entriesReceived(ids), from: peer, at: seconds(1))
-          .entries(to: peer)
-        sent += out.count
+      sent += bytes(of: .want(ids), &gossip, at: seconds(1))
+    }
+    #expect((255_000...256_000).contains(sent))
+  }
+
+  /// The bytes of the entries that a message brings its sender, which acknowledges them at once, so
+  /// that the budget and not the window is the limit.
+  private func bytes(
+    of message: Control, _ gossip: inout Gossip, from sender: NodeID? = nil, at now: Instant
+  ) -> Int {
+    let sender = sender ?? peer
+    var out = gossip.receive(message, from: sender, at: now).entries(to: sender)
+    var sent = 0
+    while !out.isEmpty {
+      sent += out.reduce(0) { $0 + $1.count }
+      let ids = out.map { SignedEntry.id(of: $0).prefix }
+      out = gossip.receive(.entriesReceived(ids), from: sender, at: now).entries(to: sender)
+    }
+    return sent
+  }
+
+  /// A neighbour that claims to have nothing gets the document again and again, as fast as one that
+  /// wants all of it.
+  @Test func emptyListsBringNoMoreThanRequests() {
+    var gossip = filled(1000)
+    var sent = 0
+    for tick in 0..<40 {
+      sent += bytes(of: .ranges([list([])]), &gossip, at: seconds(1 + Double(tick) * 0.1))
+    }
+    #expect((600_000...780_000).contains(sent))
+  }
+
+  /// In a call the uplink is for audio and video, however many neighbours ask.
+  @Test func inACallDeliveriesTakeAShareOfTheUplink() {
+    var gossip = filled(1000)
+    let rate = 20_000.0
+    gossip.limitDeliveries(toBytesPerSecond: rate, at: seconds(1))
+    var sent = [0, 0]
+    for tick in 0..<80 {
+      for (index, sender) in [peer, other].enumerated() {
+        let now = seconds(1 + Double(tick) * 0.25)
+        gossip.limitDeliveries(toBytesPerSecond: rate, at: now)
+        sent[index] += bytes(of: .ranges([list([])]), &gossip, from: sender, at: now)
       }
     }
-    #expect(sent == 1024 - 3)
+    // 20 s, and what is there at the beginning.
+    #expect(sent[0] + sent[1] <= 20 * 20_000 + 64_000)
+    #expect(sent.allSatisfy { $0 >= 180_000 })
+    gossip.limitDeliveries(toBytesPerSecond: nil, at: seconds(100))
+    #expect(bytes(of: .ranges([list([])]), &gossip, at: seconds(102)) > 60_000)
   }
 
   @Test func aNeighbourThatListsMissingEntriesBlocksNoOther() {

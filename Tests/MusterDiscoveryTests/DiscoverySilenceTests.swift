@@ -100,6 +100,47 @@ struct DiscoverySilenceTests {
     #expect(b.receive(other.announcement(), from: testAddress(3), at: .zero).sends.count == 1)
   }
 
+  /// A recorded announcement can be sent from any address; 100 us for each would take a call's
+  /// picture.
+  @Test func aFloodOfReplaysIsNotVerified() {
+    var b = testDiscovery(2)
+    _ = b.open(testKey, at: .zero)
+    var author = Author(1)
+    let announcement = author.announcement()
+    for number in 0..<20 { _ = b.receive(announcement, from: testAddress(number), at: .zero) }
+    #expect(b.counters.challenged == 4)
+    // A wrong signature shows whether it is verified.
+    let replay = forged(by: Author(2), inTheNameOf: author.identity.id)
+    for number in 0..<20_000 { _ = b.receive(replay, from: testAddress(number), at: .zero) }
+    #expect(b.counters.alreadyChallenged == 20_016)
+    #expect(b.counters.forged == 0)
+  }
+
+  /// Those who know the channel's key can sign in any name; it costs this node a bounded time, and
+  /// members that are known the least.
+  @Test func aFloodOfForgeriesIsHardlyVerified() throws {
+    var b = testDiscovery(2)
+    _ = b.open(testKey, at: .zero)
+    var member = Author(5)
+    #expect(try member.prove(to: &b, from: testAddress(5), at: .zero).isFound)
+    for number in 0..<10_000 {
+      let forger = Author(1000 + UInt64(number % 300), bootID: UInt64(number))
+      let datagram = forged(by: forger, inTheNameOf: testIdentity(900 + UInt64(number)).id)
+      _ = b.receive(datagram, from: testAddress(number % 200), at: seconds(1))
+    }
+    #expect(b.counters.forged <= 128)
+    #expect(b.counters.unverified >= 9_800)
+    #expect(b.receive(member.announcement(), from: testAddress(5), at: seconds(1)).isFound)
+  }
+
+  private func forged(by author: Author, inTheNameOf victim: NodeID) -> [UInt8] {
+    let announcement = Announcement(
+      author: victim, bootID: author.bootID, counter: 1, echo: nil, addresses: [])
+    var entropy = author.entropy
+    return SignedAnnouncement(announcement, by: author.identity, in: testKey.keyID)
+      .datagram(sealedBy: testKey, entropy: &entropy)
+  }
+
   @Test func aFloodOfUnknownAuthorsExhaustsTheBudgetOnly() {
     var b = testDiscovery(2)
     _ = b.open(testKey, at: .zero)

@@ -71,6 +71,7 @@ struct RendezvousServerTests {
     }
     #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b])
     meeting.now = meeting.now + .seconds(4)
+    _ = try meeting.register(1, from: a, announcement: [1], wants: false)
     #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b, a])
     // A registration cannot be replayed for a second answer.
     #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b])
@@ -160,5 +161,57 @@ struct RendezvousServerTests {
     #expect(meeting.server.count == 64)
     #expect(try meeting.register(1, from: testAddress(2)).count == 1)
     #expect(meeting.server.count == 65)
+  }
+
+  /// Neither a full channel nor a record that moves between two ports makes the server send more
+  /// than three bytes for each that it gets.
+  @Test(arguments: [false, true])
+  func aRegisteredNodeGetsThreeTimesItsOwnBytes(moves: Bool) throws {
+    var meeting = Meeting()
+    let announcement = [UInt8](repeating: 7, count: 300)
+    let cookies = try (0..<62).map { try meeting.cookie(testAddress($0)) }
+    var (heard, said) = (0, 0)
+    func register(_ slot: Int, port: UInt16, _ meeting: inout Meeting) throws {
+      var source = testAddress(slot)
+      var cookie = cookies[slot]
+      if port != source.port {
+        source.port = port
+        cookie = try meeting.cookie(source)
+      }
+      let bytes = meeting.registration(UInt64(slot), cookie, announcement: announcement)
+      heard += bytes.count
+      said += meeting.receive(bytes, from: source).reduce(0) { $0 + $1.datagram.count }
+      meeting.now = meeting.now + .milliseconds(70)
+    }
+    for slot in 0..<62 { try register(slot, port: 4000, &meeting) }
+    for round in 0..<200 {
+      try register(3, port: moves && round % 2 == 0 ? 5000 : 4000, &meeting)
+      #expect(said <= 3 * heard)
+    }
+    #expect(said > heard && meeting.server.counters.unpaid > 0 || !moves)
+  }
+
+  @Test func aNewcomerHearsOfAllInTurnAndAllOfIt() throws {
+    var meeting = Meeting()
+    let announcement = [UInt8](repeating: 7, count: 181)
+    for round in 0..<5 {
+      for slot in 0..<30 {
+        _ = try meeting.register(
+          UInt64(slot), from: testAddress(slot), announcement: announcement, wants: round == 0)
+        meeting.now = meeting.now + .milliseconds(150)
+      }
+    }
+    var heard: [Address] = []
+    for round in 0..<8 {
+      let sent = try meeting.register(99, from: testAddress(99), announcement: announcement)
+      if round == 0 { #expect(sent.count { $0.address != testAddress(99) } == 30) }
+      for answer in sent where answer.address == testAddress(99) {
+        heard += try records(answer).map(\.seen)
+      }
+      meeting.now = meeting.now + .seconds(1)
+    }
+    #expect(
+      heard.prefix(30).map(\.description).sorted()
+        == (0..<30).map { testAddress($0).description }.sorted())
   }
 }

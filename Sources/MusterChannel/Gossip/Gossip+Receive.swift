@@ -105,7 +105,7 @@ extension Gossip {
   ) {
     guard ranges.count <= Control.rangeLimit, maySpend(on: position, at: now) else { return }
     let found = document.compare(ranges)
-    for entry in Self.inOrder(found.lacking) { neighbours[at: position].outbox.add(entry) }
+    deliver(found.lacking, to: position, at: now)
     ask(found.wanted, of: position, at: now, &out)
     send(found.ranges, to: position, at: now, &out)
     flush(position, at: now, &out)
@@ -114,16 +114,17 @@ extension Gossip {
   private mutating func receiveRequest(
     _ ids: [UInt64], from position: Int, at now: Instant, _ out: inout [Output]
   ) {
-    var found: [SignedEntry] = []
-    for id in ids.prefix(Control.idLimit) {
-      guard neighbours[at: position].requestBudget.take(at: now) else {
-        counters.overBudget &+= 1
-        break
-      }
-      found += document.entry(id)
-    }
-    for entry in Self.inOrder(found) { neighbours[at: position].outbox.add(entry) }
+    deliver(ids.prefix(Control.idLimit).flatMap { document.entry($0) }, to: position, at: now)
     flush(position, at: now, &out)
+  }
+
+  /// Queues entries that a neighbour lacks or wants, as far as the budgets go; the next comparison
+  /// finds the others.
+  private mutating func deliver(_ entries: [SignedEntry], to position: Int, at now: Instant) {
+    for entry in Self.inOrder(entries) where !neighbours[at: position].outbox.contains(entry.id) {
+      guard mayDeliver(entry, to: position, at: now) else { break }
+      neighbours[at: position].outbox.add(entry)
+    }
   }
 
   /// Sorts grants, redemptions and key changes before the entries that they permit, and entries

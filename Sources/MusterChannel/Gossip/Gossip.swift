@@ -36,8 +36,9 @@ public struct Gossip: Sendable {
     /// The budget for anti-entropy with this neighbour, in bytes. Even a slow link carries this
     /// much within seconds; ranges beyond it wait for a later round.
     var answers = TokenBucket(capacity: 24_000, perSecond: 6_000)
-    /// The budget for entries that this neighbour requests.
-    var requestBudget = TokenBucket(capacity: 1024, perSecond: 512)
+    /// The budget for entries that this neighbour lacks or wants, in bytes.
+    var delivery = TokenBucket(
+      capacity: Gossip.deliveryCapacity, perSecond: Gossip.deliveryRate)
     /// The entries requested from this neighbour, with the request times; at most `askedLimit`.
     var asked = PeerTable<UInt64, Instant>()
   }
@@ -47,6 +48,16 @@ public struct Gossip: Sendable {
     var entry: SignedEntry
     var source: NodeID
   }
+
+  /// The bytes per second, and at once, of the entries that a neighbour lacks or wants: some
+  /// hundreds of short messages a second. Every member can ask for the whole document again and
+  /// again.
+  static let deliveryRate = 128_000.0
+  static let deliveryCapacity = 256_000.0
+  /// The lowest rate that `limitDeliveries` sets, in bytes per second: a few messages.
+  static let slowestDelivery = 2_000.0
+  /// What a neighbour gets at once in a call, in bytes: the roster of some tens of members.
+  static let callCapacity = 32_000.0
 
   /// The maximum number of waiting entries: a newcomer to a full channel may receive this many
   /// before their authors' grants. Entries beyond this number are dropped and arrive again by
@@ -80,6 +91,8 @@ public struct Gossip: Sendable {
   /// The first time at which this document was equal to that of a neighbour, so that this node knew
   /// what a neighbour knew; nil before.
   public internal(set) var comparedAt: Instant?
+  /// The budget for the deliveries to all neighbours together; nil if only each has its own.
+  private(set) var sharedDelivery: TokenBucket?
   private var compareAt: Instant?
   private var firstInterval = Gossip.firstComparisonInterval
 
@@ -162,6 +175,38 @@ public struct Gossip: Sendable {
   public mutating func linkDown(_ peer: NodeID) {
     neighbours[peer] = nil
     if neighbours.isEmpty { compareAt = nil }
+  }
+
+  /// Limits the entries that neighbours lack or want to so many bytes per second for all of them
+  /// together, of which each gets half at most; nil for no limit but each neighbour's own.
+  public mutating func limitDeliveries(toBytesPerSecond rate: Double?, at now: Instant) {
+    let total = rate.map { min(max($0, Self.slowestDelivery), Self.deliveryRate) }
+    if let total {
+      let capacity = max(total, Self.callCapacity * 2)
+      var shared = sharedDelivery ?? TokenBucket(capacity: capacity, perSecond: total)
+      shared.set(capacity: capacity, perSecond: total, at: now)
+      sharedDelivery = shared
+    } else {
+      sharedDelivery = nil
+    }
+    for position in 0..<neighbours.count {
+      neighbours[at: position].delivery.set(
+        capacity: total.map { max($0 / 2, Self.callCapacity) } ?? Self.deliveryCapacity,
+        perSecond: total.map { $0 / 2 } ?? Self.deliveryRate, at: now)
+    }
+  }
+
+  /// Charges an entry that a neighbour lacks or wants to the budgets; returns false if they are
+  /// exhausted.
+  mutating func mayDeliver(_ entry: SignedEntry, to position: Int, at now: Instant) -> Bool {
+    let size = Double(entry.bytes.count)
+    guard neighbours[at: position].delivery.take(size, at: now),
+      sharedDelivery?.take(size, at: now) ?? true
+    else {
+      counters.overBudget &+= 1
+      return false
+    }
+    return true
   }
 
   /// Retransmits entries, acknowledges them and runs anti-entropy when due; has no effect before

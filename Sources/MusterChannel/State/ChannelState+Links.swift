@@ -69,6 +69,12 @@ extension ChannelState {
     reportDueAt = reportDueAt ?? now + Self.reportDelay
   }
 
+  /// Limits the entries that neighbours lack or want, for which this node's media leaves so many
+  /// bytes per second; nil without media.
+  public mutating func limitDeliveries(toBytesPerSecond rate: Double?, at now: Instant) {
+    gossip.limitDeliveries(toBytesPerSecond: rate, at: now)
+  }
+
   /// Processes a control message from a neighbour; ignores other senders.
   public mutating func receive(
     _ message: Control, from peer: NodeID, at now: Instant

@@ -20,6 +20,12 @@ struct ChallengeLedger: Sendable {
   private var total = TokenBucket(capacity: 64, perSecond: 32)
   private var authors = PeerTable<SessionLinkID, Author>()
 
+  /// The rate limits for verifying signatures, at some 100 us each: one for authors that are proven
+  /// or have answered a challenge, one for all others, whose announcements anyone can record and
+  /// send from any source address.
+  private var knownSignatures = TokenBucket(capacity: 256, perSecond: 128)
+  private var otherSignatures = TokenBucket(capacity: 128, perSecond: 64)
+
   enum Verdict: Equatable {
     case ask
     case alreadyAsked
@@ -41,6 +47,26 @@ struct ChallengeLedger: Sendable {
     /// The rate limit of the run: a run that never answers, because its announcements are replays,
     /// is soon challenged only every 10 s, which leaves the author's budget to the live run.
     var budget = TokenBucket(capacity: 6, perSecond: 0.1)
+  }
+
+  /// Whether a signature may be verified now; if so, charges it.
+  mutating func mayVerify(ofKnown isKnown: Bool, at now: Instant) -> Bool {
+    isKnown ? knownSignatures.take(at: now) : otherSignatures.take(at: now)
+  }
+
+  /// The verdict of `judge` if the announcement is genuine, without recording it: whether the
+  /// signature is worth verifying.
+  func forecast(
+    _ author: SessionLinkID, bootID: UInt64, counter: UInt64, from source: Address, at now: Instant
+  ) -> Verdict {
+    guard let entry = authors[author] else { return total.has(at: now) ? .ask : .overBudget }
+    if Self.isAsked(entry, bootID: bootID, counter: counter, source: source) {
+      return .alreadyAsked
+    }
+    let run = entry.boots.first { $0.bootID == bootID }
+    let isAllowed =
+      (run?.budget.has(at: now) ?? true) && entry.budget.has(at: now) && total.has(at: now)
+    return isAllowed ? .ask : .overBudget
   }
 
   /// Decides whether to challenge an unproven announcement from `source`; if the verdict is `ask`,

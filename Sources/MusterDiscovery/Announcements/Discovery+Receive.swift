@@ -27,6 +27,18 @@ extension Discovery {
       counters.replayed += 1
       return []
     }
+    // So are the budgets: whoever has recorded an announcement can send it again as often as it
+    // likes, from any source address.
+    if standing == .unproven,
+      !isWorthAsking(announcement, channel: index, source: source, at: now)
+    {
+      return []
+    }
+    let isKnown = hasEcho || channels[index].proven.contains(announcement.author)
+    guard challenges.mayVerify(ofKnown: isKnown, at: now) else {
+      counters.unverified += 1
+      return []
+    }
     guard signed.isGenuine(in: channels[index].id) else {
       counters.forged += 1
       return []
@@ -99,6 +111,21 @@ extension Discovery {
       .found(
         announcement.author, bootID: announcement.bootID, key: channels[index].id, at: source)
     ]
+  }
+
+  /// Whether a genuine announcement would be challenged; counts the reason why not.
+  private mutating func isWorthAsking(
+    _ announcement: Announcement, channel index: Int, source: Address, at now: Instant
+  ) -> Bool {
+    let author = SessionLinkID(key: channels[index].id, peer: announcement.author)
+    let verdict = challenges.forecast(
+      author, bootID: announcement.bootID, counter: announcement.counter, from: source, at: now)
+    switch verdict {
+    case .ask: return true
+    case .alreadyAsked: counters.alreadyChallenged += 1
+    case .overBudget: counters.overBudget += 1
+    }
+    return false
   }
 
   private mutating func challenge(

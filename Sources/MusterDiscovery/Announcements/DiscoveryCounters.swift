@@ -32,6 +32,8 @@ public struct DiscoveryCounters: Equatable, Sendable {
   public var alreadyChallenged: UInt64 = 0
   /// Announcements not challenged because the budget of the author or of the node is exhausted.
   public var overBudget: UInt64 = 0
+  /// Announcements whose signatures were not verified because the budget for that is exhausted.
+  public var unverified: UInt64 = 0
   /// Challenges for another node, for an earlier run, or about an announcement that is not recent.
   public var foreignChallenge: UInt64 = 0
   /// Challenges answered before, or beyond the answer budget.
@@ -65,6 +67,7 @@ extension DiscoveryCounters: CounterSet {
       ("badEcho", badEcho),
       ("alreadyChallenged", alreadyChallenged),
       ("overBudget", overBudget),
+      ("unverified", unverified),
       ("foreignChallenge", foreignChallenge),
       ("repeatedChallenge", repeatedChallenge),
       ("foreignRecords", foreignRecords),

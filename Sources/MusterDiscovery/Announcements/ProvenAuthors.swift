@@ -42,6 +42,8 @@ struct ProvenAuthors: Sendable {
 
   var count: Int { records.count }
 
+  func contains(_ author: NodeID) -> Bool { records.index(of: author) != nil }
+
   /// Evaluates an announcement; `hasEcho` means that it carries a valid echo for its source. The
   /// result does not depend on the order in which copies of one announcement arrive.
   func standing(

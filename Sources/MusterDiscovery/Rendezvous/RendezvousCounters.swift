@@ -17,6 +17,8 @@ public struct RendezvousCounters: Equatable, Sendable {
   public var forged: UInt64 = 0
   /// Records not stored because the tag or the source had reached its limit.
   public var refused: UInt64 = 0
+  /// Answers and notifications that were not sent because their receiver had not sent enough.
+  public var unpaid: UInt64 = 0
 
   public init() {}
 }
@@ -31,6 +33,7 @@ extension RendezvousCounters: CounterSet {
       ("overBudget", overBudget),
       ("forged", forged),
       ("refused", refused),
+      ("unpaid", unpaid),
     ]
   }
 }

@@ -8,7 +8,8 @@ import MusterWire
 /// The server learns neither names nor channel keys: a tag is a public key that all members of a
 /// channel derive, and a signature by that key gives access to the records under the tag. A node
 /// that has not proven its address gets only a cookie, which is smaller than the request (no
-/// amplification). Nothing is persisted.
+/// amplification), and a registered one gets three bytes for each that it has sent. Nothing is
+/// persisted.
 public struct RendezvousServer: Sendable {
   /// An action for the host.
   public enum Output: Equatable, Sendable {
@@ -50,7 +51,20 @@ public struct RendezvousServer: Sendable {
     /// The rate limit for notifications to the other members under the tag while the record's
     /// address is unchanged: the announcement may have new content, which only members can decrypt.
     var notifications: TokenBucket
+    /// The bytes that may be sent to the record's address: three for each byte of its
+    /// registrations, less what was sent.
+    var credit: Int
+    /// The slot of the last record that was sent to this address; the next answer goes on from
+    /// there.
+    var lastSlot: UInt64
   }
+
+  /// How many bytes a registration brings for each of its own, and how many can be saved up: for
+  /// notifications of some twenty newcomers at once.
+  static let multiplication = 3
+  static let creditLimit = 8_000
+  /// What a repeated notification leaves of the credit of its receiver, for those of newcomers.
+  static let saved = 300
 
   private let cookieKey: SecretBytes
   private var records = PeerTable<Key, Record>()
@@ -144,7 +158,7 @@ public struct RendezvousServer: Sendable {
       counters.forged += 1
       return []
     }
-    return register(registration, from: source, at: now)
+    return register(registration, of: datagram.count, from: source, at: now)
   }
 
   /// Whether the cookie is valid for this source, and the period is the current or the previous
@@ -190,16 +204,18 @@ public struct RendezvousServer: Sendable {
   private static let notifications = TokenBucket(capacity: 4, perSecond: 0.25)
 
   private mutating func register(
-    _ registration: RendezvousRegistration, from source: Address, at now: Instant
+    _ registration: RendezvousRegistration, of bytes: Int, from source: Address, at now: Instant
   ) -> [Output] {
     counters.registered += 1
     let key = Key(tag: registration.tag, slot: registration.slot)
     let others = keys(under: registration.tag).filter { $0 != key }
+    let former = records[key]
     guard !registration.announcement.isEmpty else {
       remove(key)
-      return acknowledge(registration, [], to: source)
+      let empty = RendezvousRecords(token: registration.token, records: [])
+      return [.send(empty.encoded(), to: source)]
     }
-    let isNews = records[key]?.seen != source
+    let isNews = former?.seen != source
     if isNews {
       remove(key)
       guard makeRoom(for: source, beside: others) else {
@@ -207,37 +223,60 @@ public struct RendezvousServer: Sendable {
         return []
       }
     }
-    var notifications = records[key]?.notifications ?? Self.notifications
+    var notifications = isNews ? Self.notifications : former?.notifications ?? Self.notifications
     let isNotified = isNews || registration.wantsRecords && notifications.take(at: now)
     records[key] = Record(
       announcement: registration.announcement, seen: source, token: registration.token,
-      renewedAt: now,
-      notifications: notifications)
+      renewedAt: now, notifications: notifications,
+      credit: min((former?.credit ?? 0) + bytes * Self.multiplication, Self.creditLimit),
+      lastSlot: former?.lastSlot ?? registration.slot)
     if isNews { perSource[Source(source)] = (perSource[Source(source)] ?? 0) + 1 }
     sweepAt = sweepAt ?? now + Self.lifetime / 4
-    let wanted = registration.wantsRecords ? others.compactMap { records[$0] } : []
-    var outputs = acknowledge(registration, wanted, to: source)
+    var outputs = answer(key, with: registration.wantsRecords ? others : [])
     // The other members are notified, so that both sides probe at the same time (hole punching).
     // The notification is repeated while the registering node is still searching, because its NAT
     // may have blocked the first probes.
     if isNotified {
-      for other in others.compactMap({ records[$0] }) {
-        let news = RendezvousRecords(
-          token: other.token,
-          records: [.init(seen: source, announcement: registration.announcement)])
-        outputs.append(.send(news.encoded(), to: other.seen))
-      }
+      let record = RendezvousRecords.Record(
+        seen: source, announcement: registration.announcement)
+      for other in others { outputs += send([record], to: other, leaving: isNews ? 0 : Self.saved) }
     }
     return outputs
   }
 
-  private func acknowledge(
-    _ registration: RendezvousRegistration, _ records: [Record], to source: Address
+  /// The answer to a registration, with as many of the other records as its credit pays for; the
+  /// next answer goes on where this one ends.
+  private mutating func answer(_ key: Key, with others: [Key]) -> [Output] {
+    guard var own = records[key] else { return [] }
+    let start = others.firstIndex { $0.slot > own.lastSlot } ?? 0
+    var left = own.credit - RendezvousRecords.headerBytes
+    var chosen: [RendezvousRecords.Record] = []
+    for other in others[start...] + others[..<start] {
+      guard let record = records[other] else { continue }
+      let next = RendezvousRecords.Record(seen: record.seen, announcement: record.announcement)
+      left -= next.encodedBytes
+      guard left >= 0 else { break }
+      chosen.append(next)
+      own.lastSlot = other.slot
+    }
+    records[key] = own
+    return send(chosen, to: key)
+  }
+
+  /// Sends records to the address of another one, if its credit pays for them; without records, an
+  /// acknowledgement.
+  private mutating func send(
+    _ news: [RendezvousRecords.Record], to key: Key, leaving saved: Int = 0
   ) -> [Output] {
-    RendezvousRecords.datagrams(
-      token: registration.token,
-      records.map { .init(seen: $0.seen, announcement: $0.announcement) }
-    ).map { .send($0, to: source) }
+    guard let receiver = records[key] else { return [] }
+    let datagrams = RendezvousRecords.datagrams(token: receiver.token, news)
+    let bytes = datagrams.reduce(0) { $0 + $1.count }
+    guard bytes + saved <= receiver.credit else {
+      counters.unpaid += 1
+      return []
+    }
+    records[key]?.credit -= bytes
+    return datagrams.map { .send($0, to: receiver.seen) }
   }
 
   private func keys(under tag: Bytes32) -> [Key] {

@@ -19,20 +19,24 @@ class Skip(Exception):
 
 
 class Check:
-    def __init__(self, function, needs, in_gate):
+    def __init__(self, function, needs, in_gate, measures):
         self.function = function
         self.name = function.__name__
         self.needs = needs
         self.in_gate = in_gate
+        self.measures = measures
 
 
-def check(needs=(), gate=False):
+def check(needs=(), gate=False, measures=False):
     """Registers a check. `needs`: "namespaces", "ffmpeg", "dht".
+
+    A check that `measures` times, rates or losses has the machine to itself.
 
     A check of the `gate` measures no time: a slow machine makes it slow, and never fail. What it
     waits for has a limit of at least ten times what it takes on an idle machine."""
     def register(function):
-        _all.append(Check(function, (needs,) if isinstance(needs, str) else needs, gate))
+        needed = (needs,) if isinstance(needs, str) else needs
+        _all.append(Check(function, needed, gate, measures))
         return function
     return register
 

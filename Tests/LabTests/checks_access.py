@@ -212,7 +212,7 @@ def secrets_that_keep_nobody_out_bring_a_warning(t):
     t.expect(not [one for one in again.all("warning") if "key file" in one["message"]], "private")
 
 
-@check()
+@check(measures=True)
 def a_second_owner_keeps_the_channel_when_the_first_is_gone(t):
     created(t)
     url = invite(t, "attendee", "owner", "--uses", "2")

@@ -12,7 +12,7 @@ from netns import ip
 FIRST_FRAME = 0.5
 
 
-@check()
+@check(measures=True)
 def two_nodes_meet_on_loopback_and_carry_video_and_audio(t):
     first = t.node("anna", record=True)
     first.ready()
@@ -76,7 +76,7 @@ def events_have_the_fields_of_their_table(t):
     t.figure("kinds seen", len(seen))
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def five_nodes_on_one_bridge_see_each_other_without_addresses(t):
     lan = t.lan(5)
     # Small frames at half rate: 20 streams are encoded and decoded on one machine.
@@ -101,7 +101,7 @@ def five_nodes_on_one_bridge_see_each_other_without_addresses(t):
     t.figure("calls", len(calls), at_most=1)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def two_nodes_with_addresses_given_need_no_multicast(t):
     lan = t.lan(2)
     for host in lan.hosts:
@@ -119,7 +119,7 @@ def two_nodes_with_addresses_given_need_no_multicast(t):
     t.figure("datagrams to all", len(loud))
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_peer_given_by_address_may_start_later(t):
     lan = t.lan(2)
     late = t.node("berta", "--no-lan", "--peer", "10.77.0.1:4711", host=lan.hosts[1])
@@ -130,7 +130,7 @@ def a_peer_given_by_address_may_start_later(t):
     t.figure("first frame", t.meet(first, late) - ready, "s", at_most=6.5)
 
 
-@check()
+@check(measures=True)
 def a_node_in_two_channels_keeps_them_apart(t):
     one, two = t.channel + "-one", t.channel + "-two"
     left = t.node("left", channels=[one])
@@ -164,7 +164,7 @@ def _is_over(node, other, since):
     return False
 
 
-@check()
+@check(measures=True)
 def a_second_node_on_the_default_directory_is_someone_else(t):
     home = {"XDG_DATA_HOME": os.path.join(t.folder, "home")}
     first = t.node("anna", data=False, environment=home)
@@ -192,7 +192,7 @@ def _about_data(node):
     return [event for event in node.all("warning") if "in use" in event["message"]]
 
 
-@check()
+@check(measures=True)
 def a_named_data_directory_in_use_is_an_error(t):
     directory = os.path.join(t.folder, "mine")
     first = t.node("anna", data=directory)
@@ -205,7 +205,7 @@ def a_named_data_directory_in_use_is_an_error(t):
     t.expect(first.is_running, "the first node has ended")
 
 
-@check()
+@check(measures=True)
 def mute_and_unmute_are_seen_and_stop_the_media(t):
     first, second = t.pair()
     for media, field in (("audio", "audioMuted"), ("video", "videoMuted")):
@@ -225,7 +225,7 @@ def mute_and_unmute_are_seen_and_stop_the_media(t):
     t.expect(not first.all("member.left") and not first.all("link.down"), "someone was lost")
 
 
-@check()
+@check(measures=True)
 def a_watcher_sees_the_call_and_may_join_and_leave_it(t):
     first, second = t.pair()
     watcher = t.node("cilla", "--watch", call=False)

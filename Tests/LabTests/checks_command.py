@@ -165,7 +165,7 @@ def devices_and_doctor_list_what_is_there(t):
         t.expect(all(_is_tame(line) for line in done.stdout.splitlines()), f"{name}: controls")
 
 
-@check()
+@check(measures=True)
 def commands_that_cannot_be_done_are_echoed_and_change_nothing(t):
     node = t.node("anna", call=False)
     node.ready()
@@ -192,7 +192,7 @@ def commands_that_cannot_be_done_are_echoed_and_change_nothing(t):
     t.figure("commands", len(lines))
 
 
-@check()
+@check(measures=True)
 def hostile_names_come_out_harmless(t):
     names = {
         "escapes": "\x1b[2J\x1b]0;owned\x07evil", "lines": "a\nb\r{\"event\":\"ready\"}",

@@ -7,7 +7,7 @@ from check import check
 from checks_mesh import call_of, crowd, wait_for_rosters
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_killed_node_is_gone_within_five_seconds_and_nobody_freezes(t):
     lan = t.lan(5)
     nodes = [t.node(f"node{number + 1}", host=lan.hosts[number], video="test:320x180@10")
@@ -35,7 +35,7 @@ def a_killed_node_is_gone_within_five_seconds_and_nobody_freezes(t):
         t.expect(freezes(node, rest) == before[node.name], f"{node.name}: pictures froze")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def half_of_the_nodes_may_crash_at_once(t):
     lan = t.lan(6)
     nodes = [t.node(f"node{number + 1}", host=lan.hosts[number], video="test:160x90@10")
@@ -58,7 +58,7 @@ def half_of_the_nodes_may_crash_at_once(t):
         t.expect(freezes(node, rest) == before[node.name], f"{node.name}: pictures froze")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def nobody_is_ejected_for_loss(t):
     lan = t.lan(5, faulty=True)
     for host in lan.hosts:
@@ -86,7 +86,7 @@ def freezes(node, others):
                if peer["in"] and peer["member"] in ids)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_suspended_node_returns_without_disturbing_anyone(t):
     lan = t.lan(3)
     nodes = [t.node(f"node{number + 1}", host=lan.hosts[number], video="test:320x180@10")

@@ -15,7 +15,7 @@ NODES = 10
 QUIET = {"video": "none", "audio": "none", "call": False}
 
 
-@check(needs=("namespaces", "dht"))
+@check(needs=("namespaces", "dht"), measures=True)
 def members_meet_through_a_dht_in_ten_seconds(t):
     lan = t.lan(NODES + 2)
     _dht(t, lan.hosts[:NODES])
@@ -35,7 +35,7 @@ def members_meet_through_a_dht_in_ten_seconds(t):
         t.expect(not node.errors, f"{node.name}: {node.errors[-200:]}")
 
 
-@check(needs=("namespaces", "dht"))
+@check(needs=("namespaces", "dht"), measures=True)
 def a_dht_that_comes_later_is_found_then(t):
     lan = t.lan(NODES + 2)
     nodes = [t.node(name, *_through(lan.hosts[0], lan.hosts[1]), host=host, **QUIET)
@@ -51,7 +51,7 @@ def a_dht_that_comes_later_is_found_then(t):
     t.figure("linked", t.now() - began, "s after the DHT came", at_most=45)
 
 
-@check(needs=("namespaces", "dht"))
+@check(needs=("namespaces", "dht"), measures=True)
 def members_meet_while_half_of_the_dht_dies_and_its_tag_is_full_of_junk(t):
     lan = t.lan(NODES + 2)
     dht = _dht(t, lan.hosts[:NODES])
@@ -73,7 +73,7 @@ def members_meet_while_half_of_the_dht_dies_and_its_tag_is_full_of_junk(t):
              at_most=30)
 
 
-@check(needs=("namespaces", "dht"))
+@check(needs=("namespaces", "dht"), measures=True)
 def members_behind_routers_that_keep_ports_meet_through_a_dht(t):
     internet = t.internet(delay=20)
     hosts = [internet.host(f"dht{number}") for number in range(NODES)]
@@ -88,7 +88,7 @@ def members_behind_routers_that_keep_ports_meet_through_a_dht(t):
         t.expect(address.startswith(f"{home.outside}:"), f"linked to {address}")
 
 
-@check(needs=("namespaces", "dht"))
+@check(needs=("namespaces", "dht"), measures=True)
 def members_meet_across_midnight(t):
     lan = t.lan(NODES + 3)
     _dht(t, lan.hosts[:NODES])

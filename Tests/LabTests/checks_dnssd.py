@@ -12,7 +12,7 @@ _TEXT = b"\x03v=1".hex()
 _QUIET = {"video": "none", "audio": "none"}
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def zeroconf_finds_nodes_until_they_leave_and_learns_nothing_else(t):
     lan = _lan(t, 2)
     avahi = _avahi(t, lan.hosts[0])
@@ -50,7 +50,7 @@ def zeroconf_finds_nodes_until_they_leave_and_learns_nothing_else(t):
     t.expect(not found, f"multicast DNS tells {found}")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_service_of_zeroconf_leads_to_the_node_that_is_there(t):
     lan = _lan(t, 3)
     avahi = _avahi(t, lan.hosts[0])
@@ -75,7 +75,7 @@ def a_service_of_zeroconf_leads_to_the_node_that_is_there(t):
         t.expect(b"whoever" not in node.raw, f"{node.name} shows a stranger's words")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_missing_daemon_is_reported_and_used_once_it_runs(t):
     lan = _lan(t, 2)
     avahi = _avahi(t, lan.hosts[0])
@@ -98,7 +98,7 @@ def a_missing_daemon_is_reported_and_used_once_it_runs(t):
     t.expect(not first.all("link.down"), "the link went down")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def without_the_flag_no_bus_is_used_and_nothing_published(t):
     lan = t.lan(2)
     bus = SilentBus()

@@ -26,7 +26,7 @@ _SEEN_AS = [("full", "port-kept", "good"), ("preserving", "port-kept", "good"),
             ("random", "port-per-destination", "note")]
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def the_doctor_reports_which_nat_it_is(t):
     internet = t.internet()
     meeting = _meeting_places(t, internet, 2)
@@ -45,7 +45,7 @@ def the_doctor_reports_which_nat_it_is(t):
     t.figure("kinds distinguished", len(_SEEN_AS))
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def the_doctor_finds_no_nat_where_there_is_none(t):
     internet = t.internet()
     host = internet.host("here")
@@ -56,7 +56,7 @@ def the_doctor_finds_no_nat_where_there_is_none(t):
     t.expect(answer["code"] == SUCCESS, f"exit code {answer['code']}")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def the_doctor_says_that_udp_does_not_get_out(t):
     internet = t.internet()
     meeting = _meeting_places(t, internet, 2)
@@ -72,7 +72,7 @@ def the_doctor_says_that_udp_does_not_get_out(t):
     t.expect(_verdicts(answer, "UDP") == ["bad"], f"UDP: {answer}")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def the_doctor_does_not_guess_what_one_rendezvous_cannot_show(t):
     internet = t.internet()
     meeting = _meeting_places(t, internet, 1)
@@ -83,7 +83,7 @@ def the_doctor_does_not_guess_what_one_rendezvous_cannot_show(t):
         t.expect(_verdicts(answer, "punching (IPv4)") == ["note"], f"{kind}: {answer}")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def the_doctor_says_which_rendezvous_is_dead_and_why(t):
     internet = t.internet()
     good = _meeting_places(t, internet, 1)
@@ -112,7 +112,7 @@ def the_doctor_says_which_rendezvous_is_dead_and_why(t):
     t.expect(answer["code"] == FAILURE, f"exit code {answer['code']}")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def the_doctor_says_that_the_gateway_opens_ports_and_leaves_none_open(t):
     reason = reason_against_gateways()
     if reason:
@@ -135,7 +135,7 @@ def the_doctor_says_that_the_gateway_opens_ports_and_leaves_none_open(t):
         t.figure(f"{way}: took", answer["took"], "s")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def the_doctor_asks_the_rendezvous_remembered_beside_a_running_node(t):
     internet = t.internet()
     meeting = _meeting_places(t, internet, 2)
@@ -157,7 +157,7 @@ def the_doctor_asks_the_rendezvous_remembered_beside_a_running_node(t):
     t.expect(node.is_running, "the node did not survive the doctor")
 
 
-@check()
+@check(measures=True)
 def ping_and_the_doctor_show_the_path_to_a_member(t):
     quiet = {"video": "none", "audio": "none", "call": False}
     data = os.path.join(t.folder, "asked")

@@ -11,7 +11,7 @@ from media import Ivf, complaints, duration
 LEAVE, CRASH = 1.0, 5.0
 
 
-@check()
+@check(measures=True)
 def a_clean_leave_is_seen_at_once_and_ends_the_process(t):
     first = t.node("anna")
     first.ready()
@@ -28,7 +28,7 @@ def a_clean_leave_is_seen_at_once_and_ends_the_process(t):
     t.expect(not first.roster(), f"ghosts: {first.roster()}")
 
 
-@check(needs="ffmpeg")
+@check(needs="ffmpeg", measures=True)
 def kill_9_leaves_playable_recordings_and_a_usable_identity(t):
     first = t.node("anna")
     first.ready()
@@ -53,7 +53,7 @@ def kill_9_leaves_playable_recordings_and_a_usable_identity(t):
     t.meet(first, again, since=again.started_at)
 
 
-@check(needs="ffmpeg")
+@check(needs="ffmpeg", measures=True)
 def kill_9_at_any_moment_leaves_nothing_unplayable(t):
     first = t.node("anna")
     first.ready()
@@ -83,7 +83,7 @@ def kill_9_at_any_moment_leaves_nothing_unplayable(t):
     t.figure("recordings", played, at_least=1)
 
 
-@check()
+@check(measures=True)
 def a_restart_is_not_mistaken_for_the_dead(t):
     first = t.node("anna")
     first.ready()
@@ -101,7 +101,7 @@ def a_restart_is_not_mistaken_for_the_dead(t):
     t.expect(reasons == ["replaced"], f"left: {reasons}")
 
 
-@check()
+@check(measures=True)
 def the_initiator_who_leaves_ends_the_call_and_others_do_not(t):
     first = t.node("anna")
     first.wait("call.started")
@@ -127,7 +127,7 @@ def the_initiator_who_leaves_ends_the_call_and_others_do_not(t):
     t.meet(second, third, since=at)
 
 
-@check()
+@check(measures=True)
 def a_node_that_slept_comes_back(t):
     first, second = t.pair()
     at = second.signal(signal.SIGSTOP)
@@ -137,7 +137,7 @@ def a_node_that_slept_comes_back(t):
     t.figure("pictures", t.video_continues(first, second, since=woken), "s later")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_cable_that_is_cut_and_mended_brings_the_call_back(t):
     lan = t.lan(2, faulty=True)
     first = t.node("anna", host=lan.hosts[0])
@@ -152,7 +152,7 @@ def a_cable_that_is_cut_and_mended_brings_the_call_back(t):
     t.figure("reported", len(first.all("member.left")), "leaves")
 
 
-@check()
+@check(measures=True)
 def a_node_leaves_by_itself_after_its_time(t):
     first = t.node("anna")
     first.ready()

@@ -7,7 +7,7 @@ from check import check
 from netns import ip
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def hosts_with_one_address_family_meet(t):
     lan = t.lan(2)
     for host in lan.hosts:
@@ -31,7 +31,7 @@ def hosts_with_one_address_family_meet(t):
     t.figure("IPv4", address)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def an_interface_that_comes_later_is_used(t):
     lan = t.lan(2)
     late = lan.hosts[1]
@@ -45,7 +45,7 @@ def an_interface_that_comes_later_is_used(t):
     t.figure("pictures", t.meet(*nodes) - at, "s after the cable", at_most=7)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_node_without_any_route_for_a_while_comes_back(t):
     lan = t.lan(2)
     nodes = _pair_on(t, lan)
@@ -68,7 +68,7 @@ def _in(host, command):
         raise OSError(f"{command}: {status}")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_full_disk_ends_the_recording_and_not_the_call(t):
     first = t.node("anna", video="test:640x360@30")
     first.ready()
@@ -87,7 +87,7 @@ def a_full_disk_ends_the_recording_and_not_the_call(t):
     t.figure("exit code", second.ended(3), at_most=0)
 
 
-@check()
+@check(measures=True)
 def a_reader_that_never_reads_costs_nobody_a_frame(t):
     first, second = t.pair()
     third = t.node("cilla")

@@ -9,7 +9,7 @@ from media import (
     samples)
 
 
-@check(needs="ffmpeg")
+@check(needs="ffmpeg", measures=True)
 def real_footage_and_speech_arrive_whole_and_alike(t):
     media = {"video": t.footage.video, "audio": t.footage.speech}
     first = t.node("anna", "--video-bitrate", "1000", **media)
@@ -71,7 +71,7 @@ def _judge_audio(t, path, least):
     t.figure("likeness", correlation(recorded, samples(t.footage.speech)), at_least=least)
 
 
-@check(needs=("namespaces", "ffmpeg"))
+@check(needs=("namespaces", "ffmpeg"), measures=True)
 def five_percent_loss_freezes_nobody_and_breaks_no_frame(t):
     lan = t.lan(2, faulty=True)
     for host in lan.hosts:
@@ -103,7 +103,7 @@ def five_percent_loss_freezes_nobody_and_breaks_no_frame(t):
     _judge_audio(t, second.recording(first, "wav"), 0.8)
 
 
-@check(needs=("namespaces", "ffmpeg"))
+@check(needs=("namespaces", "ffmpeg"), measures=True)
 def jitter_duplicates_and_reordering_break_no_frame(t):
     lan = t.lan(2, faulty=True)
     for host in lan.hosts:
@@ -126,7 +126,7 @@ def jitter_duplicates_and_reordering_break_no_frame(t):
     t.expect(times == sorted(set(times)), "times of the recording do not grow")
 
 
-@check(needs="ffmpeg")
+@check(needs="ffmpeg", measures=True)
 def video_and_audio_of_a_recording_are_in_sync(t):
     first = t.node("anna", video="test:320x180@30")
     first.ready()
@@ -156,7 +156,7 @@ def video_and_audio_of_a_recording_are_in_sync(t):
     t.figure("lips off by", max(map(abs, apart)) * 1000, "ms", at_most=50)
 
 
-@check(needs="ffmpeg")
+@check(needs="ffmpeg", measures=True)
 def video_comes_from_ivf_files_and_fifos_too(t):
     clip = os.path.join(t.folder, "clip.ivf")
     ffmpeg("-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=20", "-t", "3",
@@ -190,7 +190,7 @@ def video_comes_from_ivf_files_and_fifos_too(t):
     t.figure("loudness of --speaker", rms(samples(heard)), at_least=100)
 
 
-@check(needs="ffmpeg")
+@check(needs="ffmpeg", measures=True)
 def two_streams_of_one_node_arrive_apart(t):
     first = t.node("anna", "--share", "test:640x360@15", video="test:640x360@30")
     first.ready()

@@ -13,7 +13,7 @@ MOVES_WITHIN = 20
 STAYS = 3
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_newcomer_that_hears_late_of_a_call_joins_it(t):
     lan = t.lan(3, faulty=True)
     lan.split([0, 1], [2])
@@ -22,7 +22,7 @@ def a_newcomer_that_hears_late_of_a_call_joins_it(t):
     _newcomers_move_over(t, old, [newcomer], lan.join)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_newcomer_that_meets_the_others_late_through_a_rendezvous_joins_their_call(t):
     internet = t.internet(delay=AWAY)
     public = internet.host("public")
@@ -36,7 +36,7 @@ def a_newcomer_that_meets_the_others_late_through_a_rendezvous_joins_their_call(
     _newcomers_move_over(t, old, [newcomer], lambda: [internet.mend(*way) for way in ways])
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def two_newcomers_that_met_each_other_first_join_the_call_of_the_others(t):
     lan = t.lan(4, faulty=True)
     lan.split([0, 1], [2, 3])
@@ -46,7 +46,7 @@ def two_newcomers_that_met_each_other_first_join_the_call_of_the_others(t):
     _newcomers_move_over(t, old, new, lan.join)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def two_lasting_calls_become_one(t):
     lan = t.lan(4, faulty=True)
     lan.split([0, 1], [2, 3])
@@ -64,7 +64,7 @@ def two_lasting_calls_become_one(t):
     _share_a_call(t, nodes)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def ten_nodes_that_start_together_make_one_call(t):
     lan = t.lan(10)
     nodes = [t.node(f"node{host.number}", host=host, video="none") for host in lan.hosts]

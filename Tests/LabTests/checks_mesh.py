@@ -56,7 +56,7 @@ def wait_for_one_call(t, nodes, limit, since):
     t.require(False, f"calls differ after {limit:g} s: {[call_of(node) for node in nodes]}")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def seventeen_nodes_agree_on_roster_metadata_and_call(t):
     lan = t.lan(17)
     nodes = crowd(t, 17, lan, call=False)
@@ -91,7 +91,7 @@ def seventeen_nodes_agree_on_roster_metadata_and_call(t):
     t.figure("a clean leave is seen by all", gone - sent, "s", at_most=1)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def concurrent_starts_settle_on_one_call(t):
     lan = t.lan(5)
     nodes = crowd(t, 5, lan, call=False)
@@ -117,7 +117,7 @@ def concurrent_starts_settle_on_one_call(t):
     t.figure("one call after, at most", max(times), "s", at_most=2)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_healed_partition_has_one_call(t):
     lan = t.lan(6, faulty=True)
     nodes = crowd(t, 6, lan, call=False)
@@ -160,7 +160,7 @@ def wait_for_rosters_again(t, nodes, since, limit=20.0):
     t.require(False, "rosters differ")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_chain_of_links_converges(t):
     lan = t.lan(5, faulty=True)
     lan.chain()
@@ -181,7 +181,7 @@ def a_chain_of_links_converges(t):
     t.figure("two halves after", gone - cut, "s", at_most=5.5)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def seventeen_idle_members_cost_little(t):
     lan = t.lan(17)
     nodes = crowd(t, 17, lan, call=False)
@@ -212,7 +212,7 @@ def ticks(node):
     return int(fields[11]) + int(fields[12])
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def messages_survive_loss_and_restarts(t):
     lan = t.lan(4, faulty=True)
     for host in lan.hosts:

@@ -15,7 +15,7 @@ _AUDIO_ONLY = 64
 _AUDIO_SETTLING = 8
 
 
-@check(needs=("namespaces", "ffmpeg"))
+@check(needs=("namespaces", "ffmpeg"), measures=True)
 def retransmissions_do_not_fill_a_narrow_link(t):
     lan = t.lan(2, faulty=True)
     pair = [t.node(name, host=host, video=t.footage.video, audio=t.footage.speech, record=True)
@@ -43,7 +43,7 @@ def retransmissions_do_not_fill_a_narrow_link(t):
         t.figure("highest estimate", max(estimates), "kbit/s", at_most=1.25 * _NARROW)
 
 
-@check(needs=("namespaces", "ffmpeg"))
+@check(needs=("namespaces", "ffmpeg"), measures=True)
 def audio_is_complete_where_nothing_else_has_room(t):
     lan = t.lan(2, faulty=True)
     for host in lan.hosts:
@@ -66,8 +66,10 @@ def audio_is_complete_where_nothing_else_has_room(t):
                  at_most=0.8 * _AUDIO_ONLY)
 
 
-@check(needs=("namespaces", "ffmpeg"))
+@check(needs=("namespaces", "ffmpeg"), measures=True)
 def scenarios_are_alike_in_the_model_and_by_processes(t):
+    if not t.is_long:
+        t.skip("takes four minutes: --long runs it")
     rows = []
     for name in ("narrow-600", "narrow-250", "three-receivers", "random-loss-10"):
         scenario = Scenario(t.built("muster-lab"), name)

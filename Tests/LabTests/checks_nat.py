@@ -19,7 +19,7 @@ HOPELESS = [("preserving", "random"), ("random", "random")]
 BLOCKED = [("preserving", "blocked"), ("blocked", "blocked")]
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def every_pair_of_routers_is_linked_relayed_or_left_in_peace(t):
     internet = t.internet(delay=AWAY)
     public = internet.host("public")
@@ -153,7 +153,7 @@ def a_member_may_be_the_rendezvous(t):
                 one.wait("link.up", 10, member=other.id, via=None)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_rendezvous_that_dies_is_missed_by_newcomers_only(t):
     internet = t.internet()
     public = internet.host("public")
@@ -178,7 +178,7 @@ def a_rendezvous_that_dies_is_missed_by_newcomers_only(t):
     t.figure("exit code of the rendezvous", again.ended(3), at_most=0, at_least=0)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_dead_rendezvous_beside_a_live_one_costs_a_second_at_most(t):
     internet = t.internet()
     live, dead = internet.host("live"), internet.host("dead")
@@ -210,7 +210,7 @@ def members_meet_where_there_is_ipv6_only(t):
         t.expect(link["address"].startswith(f"[{host.address}]:"), f"linked to {link['address']}")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_rendezvous_with_two_addresses_is_reached_at_the_one_that_works(t):
     lan = t.lan(3)
     *hosts, public = lan.hosts

@@ -13,12 +13,12 @@ PORT = 47_400
 AWAY = 20
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_port_mapped_by_nat_pmp_links_homes_that_cannot_punch(t):
     _a_mapped_port_links(t, natpmp=True, upnp=False)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_port_mapped_by_upnp_links_homes_that_cannot_punch(t):
     _a_mapped_port_links(t, natpmp=False, upnp=True)
 
@@ -36,7 +36,7 @@ def a_node_that_stays_on_the_lan_opens_no_port(t):
     t.expect(not gateway.mappings(), f"mapped: {gateway.mappings()}")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_rendezvous_at_home_is_reached_through_its_mapped_port(t):
     internet = t.internet(delay=AWAY)
     homes = [internet.home(kind) for kind in ("preserving", "full", "preserving")]

@@ -16,7 +16,7 @@ BEFORE = 0.1
 _INDEX_END = 5
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_relayed_pair_takes_a_direct_path_and_leaves_it_without_a_freeze(t):
     internet, nodes, (third,), homes = _severed_pair(t, ["carl"])
     screens = _screens(t, *nodes)
@@ -37,7 +37,7 @@ def a_relayed_pair_takes_a_direct_path_and_leaves_it_without_a_freeze(t):
     _expect_together(t, nodes)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_relay_that_dies_is_followed_by_another(t):
     _, nodes, thirds, _ = _severed_pair(t, ["carl", "dora"], with_video=True)
     first, second = nodes
@@ -60,7 +60,7 @@ def a_relay_that_dies_is_followed_by_another(t):
     _expect_together(t, everyone, since=killed)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def the_wire_beside_a_relay_shows_no_names_channels_keys_or_media(t):
     internet, nodes, (third,), homes = _severed_pair(t, ["carl-between-them"])
     capture = t.capture(third.host)

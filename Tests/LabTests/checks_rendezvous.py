@@ -39,7 +39,7 @@ def a_rendezvous_that_says_it_is_ready_ends_cleanly(t):
         t.expect(process.wait(60) == 0, f"exit code {process.returncode}")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_flood_of_guesses_costs_a_rendezvous_nothing(t):
     count = 100_000 if t.is_long else 20_000
     internet = t.internet(delay=AWAY)
@@ -63,7 +63,7 @@ def a_flood_of_guesses_costs_a_rendezvous_nothing(t):
     report(t, "afterwards", pair(t, homes[2:], "after", through(public)))
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_table_full_of_strangers_records_keeps_no_member_out(t):
     if reason := reason_against_signing():
         t.skip(reason)
@@ -101,7 +101,7 @@ def a_table_full_of_strangers_records_keeps_no_member_out(t):
     t.figure("memory grew in all", _resident(serving) - memory, "MB", at_most=8)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def an_attacker_with_thousands_of_networks_keeps_no_member_out(t):
     if reason := reason_against_signing():
         t.skip(reason)

@@ -329,7 +329,7 @@ def a_patched_node_gets_nowhere(t):
         t.expect(not node.all("media.first-frame", member=rogue.id), f"{node.name} sees it")
 
 
-@check()
+@check(measures=True)
 def acknowledged_messages_survive_every_kill(t):
     kills = 200 if t.is_long else 12
     generator = random.Random(11)

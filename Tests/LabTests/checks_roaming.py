@@ -13,7 +13,7 @@ HOLE = 0.2
 AFTERWARDS = 4
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_node_whose_address_changes_stays_in_the_call(t):
     lan = t.lan(2)
     for host in lan.hosts:
@@ -34,14 +34,14 @@ def a_node_whose_address_changes_stays_in_the_call(t):
         moved, [change("add", 23)], [change("del", 22)]))
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_node_that_changes_its_network_stays_in_the_call(t):
     internet = t.internet(delay=AWAY)
     # One peer with a public address, and one that requires hole punching.
     _move_twice(t, internet, [internet.host("open"), internet.home("preserving").hosts[0]])
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def a_node_that_changes_its_network_needs_no_third_one(t):
     internet = t.internet(delay=AWAY)
     _move_twice(t, internet, [internet.home("preserving").hosts[0]])

@@ -45,7 +45,7 @@ def another_passphrase_is_never_seen_and_never_answered(t):
     t.expect(not stranger.roster(), f"the stranger's roster: {stranger.roster()}")
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def replays_from_another_address_get_no_answer(t):
     lan = t.lan(3, faulty=True)
     captures = [t.capture(host) for host in lan.hosts[:2]]
@@ -83,7 +83,7 @@ def replays_from_another_address_get_no_answer(t):
     _expect_untouched(t, first, second)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def junk_changes_nothing_in_a_running_call(t):
     count = 100_000 if t.is_long else 10_000
     lan = t.lan(3, faulty=True)

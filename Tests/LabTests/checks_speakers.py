@@ -43,7 +43,7 @@ def _call(t, nodes):
     return [node.wait("call.state", 10, state="connected")["at"] for node in nodes]
 
 
-@check(needs="ffmpeg")
+@check(needs="ffmpeg", measures=True)
 def of_five_the_speaker_is_known_and_heard(t):
     heard = os.path.join(t.folder, "heard.wav")
     voices = _voices(t, 4)
@@ -67,7 +67,7 @@ def of_five_the_speaker_is_known_and_heard(t):
              correlation(samples(heard), samples(t.footage.speech)), at_least=0.8)
 
 
-@check(needs="ffmpeg")
+@check(needs="ffmpeg", measures=True)
 def of_four_the_videos_of_the_last_two_speakers_are_received(t):
     voices = _voices(t, 4)
     nodes = [t.node(f"n{number}", video="test:320x180@15", audio=voice, call=False, watches=False)

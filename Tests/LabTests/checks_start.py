@@ -9,22 +9,22 @@ from checks_rights import created, guest, invite
 AFTERWARDS = 6
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def two_nodes_that_start_together_keep_their_path(t):
     _start(t, 2)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def four_nodes_that_start_together_keep_their_paths(t):
     _start(t, 4)
 
 
-@check(needs="namespaces")
+@check(needs="namespaces", measures=True)
 def nine_nodes_that_start_together_keep_their_paths(t):
     _start(t, 9)
 
 
-@check()
+@check(measures=True)
 def the_first_one_waits_for_answers_from_beyond_the_lan(t):
     nobody = "127.0.0.1:9"
     created(t)

@@ -22,8 +22,8 @@ def add_options(parser):
                         help="only checks with this in their names; may be repeated")
     parser.add_argument("--gate", action="store_true", help="only checks that measure no time")
     parser.add_argument("--jobs", type=int, default=1, metavar="N",
-                        help="run up to N checks at a time, which suits those of the gate: they"
-                             " wait for events")
+                        help="run up to N checks at a time, and those that measure alone,"
+                             " afterwards")
     parser.add_argument("--list", action="store_true", help="name the checks and end")
     parser.add_argument("--keep", action="store_true", help="keep the temporary files of failures")
 
@@ -74,6 +74,14 @@ class _Runner:
 
     def run(self, kind, chosen, jobs):
         started = time.monotonic()
+        self._run_all([one for one in chosen if not one.measures], jobs)
+        self._run_all([one for one in chosen if one.measures], 1)
+        print(f"{kind} checks took {time.monotonic() - started:.0f} s")
+        print(f"{self._counts['pass']} passed, {self._counts['FAIL']} failed,"
+              f" {self._counts['skip']} skipped", flush=True)
+        return 1 if self._counts["FAIL"] else 0
+
+    def _run_all(self, chosen, jobs):
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             try:
                 for done in [pool.submit(self._run_one, one) for one in chosen]:
@@ -86,10 +94,6 @@ class _Runner:
                     for node in context.nodes:
                         node.close()
                 raise
-        print(f"{kind} checks took {time.monotonic() - started:.0f} s")
-        print(f"{self._counts['pass']} passed, {self._counts['FAIL']} failed,"
-              f" {self._counts['skip']} skipped", flush=True)
-        return 1 if self._counts["FAIL"] else 0
 
     def _run_one(self, one):
         lacking = [reason for need in one.needs if (reason := self._lacking[need])]

@@ -336,7 +336,7 @@ struct CallsLedgerTests {
 
   @Test mutating func aCallThatNobodyLeadsStaysForItsParticipants() {
     books.add(a.claim(7, lamport: 1), b.claim(8, lamport: 500))
-    var (listener, other) = (Pen(10), Pen(11))
+    let (listener, other) = (Pen(10), Pen(11))
     books.listeners = [listener.id, other.id]
     books.join(listener, 7)
     books.join(other, 8)

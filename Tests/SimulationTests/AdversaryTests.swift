@@ -61,6 +61,22 @@ struct AdversaryTests {
     }
   }
 
+  /// A member that replays what others sent, or asks for everything again and again, disturbs
+  /// nobody and gets little for it.
+  @Test(arguments: [AdversaryTactic.replays, .questions])
+  func repetitionsCostLittle(tactic: AdversaryTactic) {
+    for seed in Tier.seeds(1, of: 4) {
+      let result = AdversarySimulation.run(
+        AdversaryOptions(
+          seed: seed, tactics: [tactic], entriesPerSecond: 500, removes: false))
+      #expect(result.violation == nil, "seed \(seed)")
+      // Without budgets, members answer questions with up to 1.4 times their bytes.
+      let received = "seed \(seed): \(result.bytesReceived) bytes for \(result.bytesSent)"
+      #expect(result.bytesSent > 100_000)
+      #expect(result.bytesReceived < result.bytesSent / 3, "\(received)")
+    }
+  }
+
   @Test(arguments: PlantedWeakness.allCases)
   func aPlantedWeaknessIsFound(weakness: PlantedWeakness) {
     let known: UInt64 =

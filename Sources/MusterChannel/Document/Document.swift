@@ -47,6 +47,10 @@ public struct Document: Sendable {
   /// The number of insertions and removals so far.
   private(set) var revision: UInt64 = 0
   private var versions = [UInt64](repeating: 0, count: EntryBody.Kind.allCases.count + 2)
+  /// The authors of the redemptions that came or went last.
+  private var redeemers: [NodeID] = []
+  /// How many of them are known: more than one step of a node brings.
+  private static let redeemerLimit = 64
   /// The maximum amount by which one entry may raise the Lamport clock. Exhausting the clock takes
   /// 2^38 entries, which is years of the highest rate that a node accepts.
   static let lamportStep: UInt64 = 1 << 24
@@ -127,6 +131,13 @@ public struct Document: Sendable {
   /// The number of changes to entries of one kind, for readers that cache derived state.
   public func version(of kind: EntryBody.Kind) -> UInt64 { versions[Int(kind.rawValue)] }
 
+  /// The authors of the redemptions that have come or gone since the version of redemptions was
+  /// `version`; nil if they are no longer known.
+  func redeemers(since version: UInt64) -> [NodeID]? {
+    let changes = self.version(of: .redemption) &- version
+    return changes <= redeemers.count ? redeemers.suffix(Int(changes)) : nil
+  }
+
   /// The id that represents a quarantined author in the document.
   static func equivocationID(of author: NodeID) -> EntryID {
     SignedEntry.id(of: Array("muster/1 fence".utf8) + author.key.bytes)
@@ -157,16 +168,19 @@ public struct Document: Sendable {
   /// Applies the admissions of authors: their entries count to the shares of their principals, and
   /// entries for which `holds` is false are removed and returned. `holds` must depend on nothing
   /// but the admission of the author, and the kind and Lamport counter of the entry. A quarantine
-  /// ends when one of its proofs is not held, since newcomers do not admit that proof.
+  /// ends when one of its proofs is not held, since newcomers do not admit that proof. `changed`:
+  /// the only authors whose admissions differ from those applied last; nil if any may.
   package mutating func settle(
-    _ admissions: PeerTable<NodeID, Admission>, holds: (SignedEntry) -> Bool
+    _ admissions: PeerTable<NodeID, Admission>, changed: [NodeID]? = nil,
+    holds: (SignedEntry) -> Bool
   ) -> [SignedEntry] {
     let former = self.admissions
     self.admissions = admissions
     var removed: [SignedEntry] = []
-    for (author, entries) in authors {
+    for author in changed ?? authors.keys {
       let admission = admissions[author]
-      guard admission == nil || admission != former[author] else { continue }
+      guard admission == nil || admission != former[author], let entries = authors[author]
+      else { continue }
       removed += entries.filter { !holds($0) }
       retention.move(author, to: admission?.principal ?? author)
     }
@@ -239,6 +253,7 @@ public struct Document: Sendable {
     equivocations[author] = Witness(id: id, entries: witnesses)
     add(id, nil)
     for position in versions.indices { versions[position] &+= 1 }
+    redeemers = []
     return .quarantined(author, removed: removed)
   }
 
@@ -271,7 +286,11 @@ public struct Document: Sendable {
   }
 
   private mutating func touch(_ entry: SignedEntry) {
-    if let kind = entry.entry.body.kind { versions[Int(kind.rawValue)] &+= 1 }
+    guard let kind = entry.entry.body.kind else { return }
+    versions[Int(kind.rawValue)] &+= 1
+    guard kind == .redemption else { return }
+    redeemers.append(entry.entry.author)
+    if redeemers.count > Self.redeemerLimit { redeemers.removeFirst() }
   }
 
   private func index(of id: EntryID) -> Int? {

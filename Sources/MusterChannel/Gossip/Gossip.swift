@@ -125,10 +125,11 @@ public struct Gossip: Sendable {
 
   /// Removes the entries for which `holds` is false from the document; see `Document.settle`.
   mutating func settle(
-    _ admissions: PeerTable<NodeID, Admission>, holds: (SignedEntry) -> Bool
+    _ admissions: PeerTable<NodeID, Admission>, changed: [NodeID]? = nil,
+    holds: (SignedEntry) -> Bool
   ) -> [SignedEntry] {
     let before = document.revision
-    let removed = document.settle(admissions, holds: holds)
+    let removed = document.settle(admissions, changed: changed, holds: holds)
     if document.revision != before { drop { !holds($0) } }
     return removed
   }

@@ -27,14 +27,18 @@ extension Rights {
   /// Collects the admissions of all keys that have one.
   mutating func collectAdmissions(owner: NodeID) {
     admissions = PeerTable()
-    for (member, held) in memberGrants {
-      let role = grantedRole(of: member, at: 0).role
-      guard role > .none || isUndecided(held) else { continue }
-      admissions[member] = Admission(
-        principal: invite(of: member) ?? member, role: role,
-        removedAt: held.removal?.entry.lamport)
-    }
-    admissions[owner] = Admission(principal: owner, role: .owner)
+    for member in memberGrants.keys { admissions[member] = admission(of: member) }
+    admissions[owner] = admission(of: owner)
+  }
+
+  /// The admission of a key; nil if it has none.
+  func admission(of member: NodeID) -> Admission? {
+    if member == owner { return Admission(principal: member, role: .owner) }
+    guard let held = memberGrants[member] else { return nil }
+    let role = grantedRole(of: member, at: 0).role
+    guard role > .none || isUndecided(held) else { return nil }
+    return Admission(
+      principal: invite(of: member) ?? member, role: role, removedAt: held.removal?.entry.lamport)
   }
 
   /// Whether a key is not among those that come by its invite, or only until the grant arrives that

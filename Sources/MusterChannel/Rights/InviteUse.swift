@@ -32,13 +32,29 @@ struct InviteUse: Sendable {
   /// The newest bearer grant for the one-time key in the document; nil if only redemptions are
   /// known.
   var published: SignedGrant?
-  /// The keys whose redemption an owner has confirmed, whatever their roles are now.
+  /// The keys whose redemption an owner has confirmed, whatever their roles are now; sorted by id.
   var confirmed: [NodeID] = []
   /// The keys that have redeemed the invite and are not confirmed, in the order in which they get
   /// what is left of it.
-  var pending: [NodeID] = []
+  private(set) var pending: [NodeID] = []
+  /// The numbers of uses in the grants that the `pending` keys have redeemed, now or earlier; one,
+  /// unless an owner has signed several grants for the same one-time key. Sorted.
+  private var limits: [UInt32] = []
   /// The removal of the invite; nil if it is in force.
   var removal: SignedEntry?
+
+  init(isLimited: Bool, published: SignedGrant? = nil) {
+    (self.isLimited, self.published) = (isLimited, published)
+  }
+
+  /// Whether both say the same about every key.
+  func agrees(with other: InviteUse) -> Bool {
+    published == other.published && confirmed == other.confirmed && pending == other.pending
+      && removal == other.removal
+  }
+
+  /// Whether nothing is known of the invite.
+  var isEmpty: Bool { published == nil && confirmed.isEmpty && pending.isEmpty }
 
   /// Whether an owner has revoked the invite.
   var isRevoked: Bool { removal != nil || published?.grant.role == Role.none }
@@ -48,10 +64,57 @@ struct InviteUse: Sendable {
   /// that others have let in may precede them.
   func isLeft(for member: NodeID, with signed: SignedGrant, isDirect: Bool) -> Bool {
     guard let terms = signed.grant.terms else { return false }
-    if confirmed.contains(member) { return true }
+    if isConfirmed(member) { return true }
     guard let left = left(of: terms), left <= pending.count else { return true }
     guard !isDirect, published != nil else { return !isDirect }
     return left > 0 && Self.precedes(rank(of: member), rank(of: pending[left - 1]))
+  }
+
+  /// Adds a key that has redeemed the invite by `grant`, before `sortPending`.
+  mutating func append(_ key: NodeID, by grant: Grant) {
+    pending.append(key)
+    note(grant)
+  }
+
+  /// Adds a key that has redeemed the invite by `grant`; returns the keys that may have lost their
+  /// use to it.
+  mutating func insert(_ key: NodeID, by grant: Grant) -> [NodeID] {
+    note(grant)
+    let position = position(of: key)
+    pending.insert(key, at: position)
+    return lefts.compactMap { left in
+      position < left && left < pending.count ? pending[left] : nil
+    }
+  }
+
+  /// Takes a key out that no longer redeems the invite; returns the keys that may have got its use.
+  mutating func remove(_ key: NodeID) -> [NodeID] {
+    let position = position(of: key)
+    guard position < pending.count, pending[position] == key else { return [] }
+    pending.remove(at: position)
+    return lefts.compactMap { left in
+      position < left && left <= pending.count ? pending[left - 1] : nil
+    }
+  }
+
+  private mutating func note(_ grant: Grant) {
+    guard isLimited, let uses = grant.terms?.uses, uses > 0 else { return }
+    let position = limits.partitionIndex { $0 >= uses }
+    if position == limits.count || limits[position] != uses { limits.insert(uses, at: position) }
+  }
+
+  /// What each of the `limits` leaves for unconfirmed keys.
+  private var lefts: [Int] { limits.map { Int($0) - confirmed.count } }
+
+  private func isConfirmed(_ key: NodeID) -> Bool {
+    let position = confirmed.partitionIndex { $0 >= key }
+    return position < confirmed.count && confirmed[position] == key
+  }
+
+  /// The index of a key in `pending`, or the one at which it belongs.
+  private func position(of key: NodeID) -> Int {
+    let rank = rank(of: key)
+    return pending.partitionIndex { !Self.precedes(self.rank(of: $0), rank) }
   }
 
   /// Sorts the unconfirmed keys by a hash.
@@ -82,9 +145,7 @@ struct InviteUse: Sendable {
   /// gives its role.
   func refusal(of member: NodeID, with signed: SignedGrant) -> Refusal? {
     if isRevoked { return .removed }
-    guard let left = signed.grant.terms.flatMap(left), !confirmed.contains(member) else {
-      return nil
-    }
-    return pending.prefix(max(left, 0)).contains(member) ? nil : .inviteUsedUp
+    guard let left = signed.grant.terms.flatMap(left), !isConfirmed(member) else { return nil }
+    return position(of: member) < left ? nil : .inviteUsedUp
   }
 }

@@ -2,13 +2,13 @@ import MusterBase
 import MusterWire
 
 /// A grant and the signed entry that carries it.
-struct SignedGrant: Sendable {
+struct SignedGrant: Equatable, Sendable {
   var entry: SignedEntry
   var grant: Grant
 }
 
 /// The grants and removals that owners have signed about one key.
-struct MemberGrants: Sendable {
+struct MemberGrants: Equatable, Sendable {
   /// Direct grants, newest first, signed by the channel's owner or by a member to which the
   /// channel's owner granted the owner role, even if that role has expired.
   var direct: [SignedGrant] = []
@@ -35,6 +35,24 @@ struct MemberGrants: Sendable {
     }
     if let invite { return decision(ofInvite: invite.grant, epoch: epoch, at: wallSeconds) }
     return .refused(removal == nil ? .noGrant : .removed)
+  }
+
+  /// Whether nothing is known about the key.
+  var isEmpty: Bool { direct.isEmpty && invite == nil && removal == nil }
+
+  /// The one-time key of the invite whose use by this key an owner has confirmed.
+  var confirmedInvite: NodeID? { direct.first { $0.grant.invite != nil }?.grant.invite }
+
+  /// The time at which the next of the grants expires, in seconds since 1970; nil if none does.
+  func nextExpiry(after wallSeconds: UInt64) -> UInt64? {
+    var next: UInt64?
+    func note(_ time: UInt64?) {
+      if let time, time > wallSeconds { next = min(next ?? time, time) }
+    }
+    for signed in direct { note(signed.grant.expiresAt) }
+    note(invite?.grant.expiresAt)
+    note(invite?.grant.terms?.roleExpiresAt)
+    return next
   }
 
   mutating func shutOut(by change: SignedEntry) {

@@ -46,14 +46,17 @@ extension Rights {
     for entry in entries {
       guard case .redemption(let redemption) = entry.entry.body else { continue }
       let author = entry.entry.author
-      if let known = checked[author], known.id == entry.id {
-        table[author] = known
-        continue
-      }
-      let grant = Invites.verified(redemption, by: author, in: channel)
-      table[author] = CheckedRedemption(id: entry.id, signed: grant.flatMap(SignedGrant.init))
+      table[author] = result(of: redemption, in: entry)
     }
     checked = table
+  }
+
+  /// The result of verifying the redemption in `entry`, which may be known.
+  private func result(of redemption: Redemption, in entry: SignedEntry) -> CheckedRedemption {
+    let author = entry.entry.author
+    if let known = checked[author], known.id == entry.id { return known }
+    let grant = Invites.verified(redemption, by: author, in: channel)
+    return CheckedRedemption(id: entry.id, signed: grant.flatMap(SignedGrant.init))
   }
 
   /// Groups all grants, invites and removals that count now, or may count later, by subject.
@@ -63,16 +66,10 @@ extension Rights {
     let invites = checked.compactMap { redeemer, redemption in
       redemption.signed.map { (redeemer: redeemer, signed: $0) }
     }
-    // Members to whom the channel's owner has granted the owner role, even if the grant has
-    // expired.
-    var owners: [NodeID] = []
-    owners += grants.filter { $0.author == owner && $0.grant.role == .owner }.map(\.grant.subject)
+    owners = grants.filter { $0.author == owner && $0.grant.role == .owner }.map(\.grant.subject)
     owners += invites.filter { $0.signed.author == owner && $0.signed.grant.role == .owner }
       .map(\.redeemer)
-
-    func counts(_ signed: SignedGrant) -> Bool {
-      signed.author == owner || (signed.grant.role < .owner && owners.contains(signed.author))
-    }
+    owners.sort()
     memberGrants = PeerTable()
     for signed in grants.sorted(by: { $1.entry < $0.entry }) where counts(signed) {
       memberGrants[signed.grant.subject, default: MemberGrants()].direct.append(signed)
@@ -98,10 +95,10 @@ extension Rights {
       uses[signed.grant.subject] = InviteUse(isLimited: policy.limitsUses, published: signed)
     }
     for (member, held) in memberGrants {
-      let confirming = held.direct.first { $0.grant.invite != nil }?.grant.invite
+      let confirming = held.confirmedInvite
       if let confirming { use(of: confirming) { $0.confirmed.append(member) } }
-      guard let invite = held.invite?.grant.subject, invite != confirming else { continue }
-      use(of: invite) { $0.pending.append(member) }
+      guard let invite = held.invite?.grant, invite.subject != confirming else { continue }
+      use(of: invite.subject) { $0.append(member, by: invite) }
     }
     for invite in uses.keys { use(of: invite) { $0.sortPending() } }
     for (change, entry) in chain {
@@ -112,15 +109,78 @@ extension Rights {
         }
       }
     }
-    for member in memberGrants.keys {
-      guard let signed = memberGrants[member]?.invite else { continue }
-      let refusal = uses[signed.grant.subject]?.refusal(of: member, with: signed)
-      _ = memberGrants.update(member) { $0.inviteRefusal = refusal }
-    }
+    for member in memberGrants.keys { decideOnUse(by: member) }
+  }
+
+  private mutating func decideOnUse(by member: NodeID) {
+    guard let signed = memberGrants[member]?.invite else { return }
+    let refusal = uses[signed.grant.subject]?.refusal(of: member, with: signed)
+    _ = memberGrants.update(member) { $0.inviteRefusal = refusal }
+  }
+
+  /// Whether a grant may give a role: the channel's owner signed it, or a member with the owner
+  /// role, who grants lower ones.
+  private func counts(_ signed: SignedGrant) -> Bool {
+    if signed.author == owner { return true }
+    guard signed.grant.role < .owner else { return false }
+    let position = owners.partitionIndex { $0 >= signed.author }
+    return position < owners.count && owners[position] == signed.author
   }
 }
 
+/// Redemptions alone are what anyone who holds an invite for many can make in great numbers, and
+/// each is about one key. So the rights follow them without being derived anew.
 extension Rights {
+  /// Follows the redemptions of these keys, which have come or gone. Returns the keys whose rights
+  /// have changed; nil if those of others may have, so that all has to be derived.
+  mutating func follow(_ redeemers: [NodeID], in document: Document) -> [NodeID]? {
+    var changed: [NodeID] = []
+    for key in redeemers {
+      let entry = document.newest(.redemption, of: key)
+      let (former, now) = (checked[key], entry.flatMap(result))
+      guard former?.id != now?.id else { continue }
+      // What an owner has signed counts.
+      let isOfOwner = [former?.signed, now?.signed].contains { $0?.grant.role == .owner }
+      guard !isOfOwner else { return nil }
+      checked[key] = now
+      changed += [key] + takeInvite(from: key)
+      if let signed = now?.signed, counts(signed) { changed += give(signed, to: key) }
+    }
+    for key in changed {
+      decideOnUse(by: key)
+      admissions[key] = admission(of: key)
+    }
+    return changed
+  }
+
+  private func result(of entry: SignedEntry) -> CheckedRedemption? {
+    guard case .redemption(let redemption) = entry.entry.body else { return nil }
+    return result(of: redemption, in: entry)
+  }
+
+  /// Takes the invite that a key has redeemed from it; returns the keys that may use it instead.
+  private mutating func takeInvite(from key: NodeID) -> [NodeID] {
+    guard let held = memberGrants[key], let invite = held.invite?.grant.subject else { return [] }
+    _ = memberGrants.update(key) { ($0.invite, $0.inviteRefusal) = (nil, nil) }
+    if memberGrants[key]?.isEmpty ?? false { memberGrants[key] = nil }
+    guard invite != held.confirmedInvite else { return [] }
+    let next = uses.update(invite) { $0.remove(key) }
+    if uses[invite]?.isEmpty ?? false { uses[invite] = nil }
+    return next ?? []
+  }
+
+  /// Gives a key the invite that it has redeemed; returns the keys that may no longer use it.
+  private mutating func give(_ signed: SignedGrant, to key: NodeID) -> [NodeID] {
+    let invite = signed.grant.subject
+    memberGrants[key, default: MemberGrants()].invite = signed
+    guard invite != memberGrants[key]?.confirmedInvite else { return [] }
+    if uses.index(of: invite) == nil {
+      let removal = chain.last { $0.change.removed.contains(invite) }?.entry
+      use(of: invite) { $0.removal = removal }
+    }
+    return uses.update(invite) { $0.insert(key, by: signed.grant) } ?? []
+  }
+
   /// Changes what is known of an invite in place.
   private mutating func use(of invite: NodeID, _ change: (inout InviteUse) -> Void) {
     if uses.index(of: invite) == nil { uses[invite] = InviteUse(isLimited: policy.limitsUses) }

@@ -32,8 +32,11 @@ public struct Rights: Sendable {
   /// A cache of verification results (at most `Limits.authors`), so that no redemption is verified
   /// twice.
   var checked = PeerTable<NodeID, CheckedRedemption>()
+  /// The members to whom the channel's owner has granted the owner role, even if the grant has
+  /// expired; sorted by id.
+  var owners: [NodeID] = []
   var quarantined: [NodeID] = []
-  var versions: [UInt64] = []
+  private var basis: Basis?
   let policy: ChannelPolicy
 
   /// Describes a created channel, or an open one if `genesis` is nil. The rights of a created
@@ -116,15 +119,13 @@ public struct Rights: Sendable {
 
   /// The time at which the next role expires, in seconds since 1970; nil if no role expires.
   public func nextExpiry(after wallSeconds: UInt64) -> UInt64? {
-    var next: UInt64?
-    for (_, held) in memberGrants {
-      let invite = held.invite.map { [$0] } ?? []
-      let ends =
-        (held.direct + invite).map(\.grant.expiresAt)
-        + invite.compactMap(\.grant.terms?.roleExpiresAt)
-      for time in ends where time > wallSeconds { next = min(next ?? time, time) }
-    }
-    return next
+    memberGrants.compactMap { $0.value.nextExpiry(after: wallSeconds) }.min()
+  }
+
+  /// The time at which the next role of these members expires, in seconds since 1970; nil if none
+  /// does.
+  func nextExpiry(of members: [NodeID], after wallSeconds: UInt64) -> UInt64? {
+    members.compactMap { memberGrants[$0]?.nextExpiry(after: wallSeconds) }.min()
   }
 
   /// The grants by which `owner` confirms the uses of its invites; keys beyond the limit of an
@@ -198,11 +199,14 @@ public struct Rights: Sendable {
   /// sorted by id. A role by an invite that no owner has confirmed is not among them: whoever holds
   /// such an invite has the key, whether it was used or not.
   public func lapses(at wallSeconds: UInt64) -> [NodeID] {
-    memberGrants.keys.filter { member in
-      let decision = grantedRole(of: member, at: wallSeconds)
-      return decision.refusal == .expired && !decision.viaInvite
-        && decision.expiresAt > Grant.longExpired
-    }
+    memberGrants.keys.filter { isLapsed($0, at: wallSeconds) }
+  }
+
+  /// Whether a member is among the `lapses`.
+  func isLapsed(_ member: NodeID, at wallSeconds: UInt64) -> Bool {
+    let decision = grantedRole(of: member, at: wallSeconds)
+    return decision.refusal == .expired && !decision.viaInvite
+      && decision.expiresAt > Grant.longExpired
   }
 
   /// The grants that record that the key was changed after the roles of these members had expired:
@@ -234,18 +238,39 @@ public struct Rights: Sendable {
     .sorted { $1.grant < $0.grant }.map(\.member)
   }
 
+  /// The versions of the entries that the rights were derived from.
+  private struct Basis: Equatable {
+    let grants, redemptions, epochs: UInt64
+
+    init(_ document: Document) {
+      grants = document.version(of: .grant)
+      redemptions = document.version(of: .redemption)
+      epochs = document.version(of: .epoch)
+    }
+  }
+
   /// Recomputes the rights if grants, redemptions, key changes or quarantined authors have changed.
-  public mutating func update(from document: Document) {
-    guard let owner else {
-      quarantined = document.quarantined
-      return
-    }
-    let now = ([.grant, .redemption, .epoch] as [EntryBody.Kind]).map {
-      document.version(of: $0)
-    }
-    guard now != versions || document.quarantined != quarantined else { return }
-    versions = now
+  /// Returns the only keys whose rights differ from before; nil if those of any key may.
+  @discardableResult
+  public mutating func update(from document: Document) -> [NodeID]? {
+    let isQuarantineAlike = document.quarantined == quarantined
     quarantined = document.quarantined
+    guard let owner else { return nil }
+    let now = Basis(document)
+    guard now != basis || !isQuarantineAlike else { return nil }
+    let former = basis
+    basis = now
+    if let former, isQuarantineAlike, former.grants == now.grants, former.epochs == now.epochs,
+      let redeemers = document.redeemers(since: former.redemptions),
+      let changed = follow(redeemers, in: document)
+    {
+      return changed
+    }
+    derive(from: document, owner: owner)
+    return nil
+  }
+
+  private mutating func derive(from document: Document, owner: NodeID) {
     let grants = document.all(.grant)
     chain = Self.chain(document.all(.epoch), of: owner, grants: grants)
     inviteEpoch = chain.last { !$0.change.removed.isEmpty }?.change.number ?? 0
@@ -282,6 +307,17 @@ public struct Rights: Sendable {
 }
 
 extension Rights {
+  /// Whether these rights are what the document says, derived from nothing (for tests).
+  package func agrees(with document: Document) -> Bool {
+    var anew = self
+    anew.basis = nil
+    anew.update(from: document)
+    return memberGrants.elementsEqual(anew.memberGrants) { $0 == $1 }
+      && uses.elementsEqual(anew.uses) { $0.key == $1.key && $0.value.agrees(with: $1.value) }
+      && admissions.elementsEqual(anew.admissions) { $0 == $1 }
+      && checked.keys == anew.checked.keys && owners == anew.owners
+  }
+
   /// The violated invariants of these rights (for tests); empty if all hold.
   package func checkInvariants() -> [String] {
     var faults: [String] = []
@@ -294,6 +330,7 @@ extension Rights {
       if link.entry.entry.author != owner { faults.append("a key change that is not the owner's") }
     }
     if checked.count > Limits.authors { faults.append("too many redemptions") }
+    if owners != owners.sorted() { faults.append("owners are out of order") }
     for (_, held) in memberGrants {
       let isSorted = zip(held.direct, held.direct.dropFirst()).allSatisfy {
         $1.entry < $0.entry

@@ -62,7 +62,8 @@ extension ChannelState {
   /// Checks that the document holds no entry whose author has no right to it.
   private func checkAdmissions() -> [String] {
     let isHeld = entries.allSatisfy { rights.holds($0.entry, in: identity.id) }
-    return isHeld ? [] : ["an entry without the right to it"]
+    return (isHeld ? [] : ["an entry without the right to it"])
+      + (rights.agrees(with: gossip.document) ? [] : ["rights that do not follow"])
   }
 
   private func checkBounds() -> [String] {

@@ -222,11 +222,8 @@ extension ChannelState {
 
   /// Schedules the confirmation of new uses of this node's invites.
   mutating func noteUses(at now: Instant) {
-    guard !unconfirmedUses.isEmpty else {
-      confirmationDueAt = nil
-      return
-    }
-    confirmationDueAt = confirmationDueAt ?? now + Self.confirmationDelay
+    guard confirmationDueAt == nil, !unconfirmedUses.isEmpty else { return }
+    confirmationDueAt = now + Self.confirmationDelay
   }
 
   /// Confirms the uses of this node's invites that are not confirmed yet.
@@ -237,8 +234,15 @@ extension ChannelState {
   }
 
   /// Schedules the change of the key that the owner makes because roles have expired.
-  mutating func noteLapses(at now: Instant) {
-    guard identity.id == owner, !rights.lapses(at: wallSeconds).isEmpty else {
+  /// `changed`: the only keys whose rights have changed; nil if any may have.
+  mutating func noteLapses(_ changed: [NodeID]?, at now: Instant) {
+    guard identity.id == owner else { return }
+    if let changed, keyChangeDueAt == nil,
+      !changed.contains(where: { rights.isLapsed($0, at: wallSeconds) })
+    {
+      return
+    }
+    guard !rights.lapses(at: wallSeconds).isEmpty else {
       keyChangeDueAt = nil
       return
     }

@@ -44,21 +44,22 @@ extension ChannelState {
     recomputations &+= 1
     changes = Changes(rights: false, reachability: false, call: false)
     if pending.ownIsOvertaken { signPresence(at: now, &out) }
-    if pending.rights { recomputeRights(at: now, &out) }
+    let isRosterAffected = pending.rights && recomputeRights(at: now, &out)
     if isShutOut, ownPresence.call != nil {
       // It leaves the call before it loses sight of the members.
       ownPresence.call = nil
       view(activeCall, gone: nil, &out)
     }
-    if pending.rights || pending.reachability { recomputeRoster(&out) }
+    if isRosterAffected || pending.reachability { recomputeRoster(&out) }
     recomputeCall(at: now, &out)
   }
 
   // MARK: Rights
 
-  private mutating func recomputeRights(at now: Instant, _ out: inout [Output]) {
+  /// Recomputes the rights; returns whether the roster may depend on what has changed.
+  private mutating func recomputeRights(at now: Instant, _ out: inout [Output]) -> Bool {
     let epoch = rights.currentEpoch
-    rights.update(from: gossip.document)
+    let changed = rights.update(from: gossip.document)
     let role = rights.role(of: identity.id, at: wallSeconds)
     if role != ownRole {
       ownRole = role
@@ -67,16 +68,26 @@ extension ChannelState {
     if rights.currentEpoch != epoch {
       out.append(.event(.keyChanged(epoch: rights.currentEpoch)))
     }
-    settle(&out)
+    settle(changed, &out)
     let rights = rights
     apply(gossip.reconsider(at: now) { rights.admits($0) }, at: now, &out)
     let held = awaitingGrant
     awaitingGrant = []
     show(held, &out)
-    let next = [rights.nextExpiry(after: wallSeconds), announceEnd(&out)].compactMap { $0 }
-    expiryAt = next.min().map { boot(atWallSecond: $0) }
+    let expiry =
+      changed.map { rights.nextExpiry(of: $0, after: wallSeconds) }
+      ?? rights.nextExpiry(after: wallSeconds)
+    let next = [expiry, announceEnd(&out)].compactMap { $0 }.min().map { boot(atWallSecond: $0) }
+    // The others expire when they did. One that expires no longer costs one evaluation in vain.
+    expiryAt = [changed == nil ? nil : expiryAt, next].compactMap { $0 }.min()
     noteUses(at: now)
-    noteLapses(at: now)
+    noteLapses(changed, at: now)
+    return changed.map { $0.contains(where: isOfRoster) } ?? true
+  }
+
+  /// Whether the roster may depend on the rights of a key.
+  private func isOfRoster(_ key: NodeID) -> Bool {
+    key == identity.id || gossip.document.newest(.presence, of: key) != nil
   }
 
   /// Announces that this node's role ends soon, which costs it the call; returns the time of the
@@ -102,9 +113,9 @@ extension ChannelState {
   private static let endLeads: [UInt64] = [300, 30]
 
   /// Removes the entries whose authors have lost the right to them from the document.
-  private mutating func settle(_ out: inout [Output]) {
+  private mutating func settle(_ changed: [NodeID]?, _ out: inout [Output]) {
     let before = gossip.document.revision
-    forget(settleDocument(), &out)
+    forget(settleDocument(changed: changed), &out)
     if gossip.document.revision != before { changes = Changes() }
   }
 

@@ -203,9 +203,10 @@ public struct ChannelState: Sendable {
   }
 
   /// Removes the entries whose authors have no right to them from the document, and returns them.
-  mutating func settleDocument() -> [SignedEntry] {
+  /// `changed`: the only keys whose rights have changed since the last time; nil if any may have.
+  mutating func settleDocument(changed: [NodeID]? = nil) -> [SignedEntry] {
     let (rights, own) = (rights, identity.id)
-    return gossip.settle(rights.admissions) { rights.holds($0.entry, in: own) }
+    return gossip.settle(rights.admissions, changed: changed) { rights.holds($0.entry, in: own) }
   }
 
   // MARK: Queries

@@ -14,6 +14,7 @@ extension SimulateReport {
     return "seed \(result.seed): \(outcome), \(result.nodes) nodes, \(result.channel.rawValue), "
       + "\(milliseconds(result.duration) / 1000) s, \(result.messages) messages, "
       + "adversary: \(result.keys) keys, \(result.entries) entries, "
+      + "\(result.bytesSent / 1000) kB sent, \(result.bytesReceived / 1000) kB received, "
       + "\(tactics.isEmpty ? "idle" : tactics), counters \(result.counters.rawValue), "
       + "digest \(result.digest.prefix(16))"
   }
@@ -26,6 +27,8 @@ extension SimulateReport {
       ("messages", .integer(sum(results) { UInt64($0.messages) })),
       ("keys", .integer(sum(results) { UInt64($0.keys) })),
       ("entries", .integer(sum(results) { UInt64($0.entries) })),
+      ("bytesSent", .integer(sum(results) { UInt64($0.bytesSent) })),
+      ("bytesReceived", .integer(sum(results) { UInt64($0.bytesReceived) })),
     ]
     if results.count == 1, let only = results.first {
       fields.append(("channel", .string(only.channel.rawValue)))

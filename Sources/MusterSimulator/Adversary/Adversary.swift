@@ -16,6 +16,16 @@ struct Adversary: Sendable {
     var sequence: UInt64
   }
 
+  /// One step of a flood.
+  enum Move: Sendable {
+    /// An entry, for the members to keep and pass on.
+    case entry(SignedEntry)
+    /// A question for entries.
+    case question(Control)
+    /// A datagram that the network has carried before.
+    case replay
+  }
+
   let channel: ChannelID
   /// The invite with which its keys get their roles; nil in an open channel.
   let invite: InviteCredential?
@@ -34,6 +44,10 @@ struct Adversary: Sendable {
   private var lamport: UInt64 = 0
   /// The newest claim that members have made.
   private var call: CallClaim?
+  /// Entries that it has had, by the first eight bytes of their ids.
+  private var had: [UInt64] = []
+  /// How many of them it asks for again.
+  private static let hadLimit = 64
   /// The first eight bytes of the id of its last message.
   private var newestMessage: UInt64 = 0
   private var entropy: Entropy
@@ -60,8 +74,9 @@ struct Adversary: Sendable {
       identity: Identity(generating: &entropy), bootID: prng.next(), sequence: prng.next() >> 1)
   }
 
-  /// Learns from an entry that a member has sent.
-  mutating func learn(_ entry: Entry) {
+  /// Learns from an entry that a member has sent; `id`: the first eight bytes of its id.
+  mutating func learn(_ entry: Entry, _ id: UInt64) {
+    had = (had + [id]).suffix(Self.hadLimit)
     guard members.contains(entry.author) else { return }
     lamport = max(lamport, entry.lamport)
     if case .claim(let claim) = entry.body { call = claim }
@@ -83,17 +98,31 @@ struct Adversary: Sendable {
     return bodies.map { sign($0, by: index) }
   }
 
-  /// The next entries of the flood, at least `count`; none without a tactic.
-  mutating func flood(_ count: Int) -> [SignedEntry] {
-    var entries: [SignedEntry] = []
-    guard !tactics.isEmpty else { return entries }
-    while entries.count < count { entries += next() }
-    return entries
+  /// As if it had no entry at all.
+  private static let everything = Control.ranges([
+    RangeSummary(depth: 0, prefix: 0, content: .ids([]))
+  ])
+
+  /// The next steps of the flood, at least `count`; none without a tactic.
+  mutating func flood(_ count: Int) -> [Move] {
+    var moves: [Move] = []
+    guard !tactics.isEmpty else { return moves }
+    while moves.count < count { moves += next() }
+    return moves
   }
 
-  private mutating func next() -> [SignedEntry] {
+  private mutating func next() -> [Move] {
     let index = prng.below(keys.count)
-    switch prng.one(of: tactics) {
+    let tactic = prng.one(of: tactics)
+    switch tactic {
+    case .replays: return [.replay]
+    case .questions: return [.question(prng.chance(0.5) ? Self.everything : .want(had))]
+    default: return entries(of: tactic, by: index).map { .entry($0) }
+    }
+  }
+
+  private mutating func entries(of tactic: AdversaryTactic, by index: Int) -> [SignedEntry] {
+    switch tactic {
     case .claims:
       let own = CallClaim(
         call: CallID(high: prng.next(), low: prng.next()), term: 1, startedAt: 0, order: 0,
@@ -137,6 +166,7 @@ struct Adversary: Sendable {
       let id = staleCall?.call ?? CallID(high: prng.next(), low: prng.next())
       let joining = CallJoining(call: id, stage: .lasting)
       return [presence(of: keys[index]), .joining(joining)].map { sign($0, by: index) }
+    case .replays, .questions: return []
     }
   }
 

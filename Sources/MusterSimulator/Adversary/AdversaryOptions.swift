@@ -14,7 +14,8 @@ public struct AdversaryOptions: Equatable, Sendable {
   public var uses: UInt32?
   /// The Lamport counters of the adversary's entries; nil: drawn from the seed.
   public var counters: AdversaryCounters?
-  /// The number of entries that the adversary signs per second; nil: drawn from the seed.
+  /// The number of entries, replays and questions of the adversary per second; nil: drawn from the
+  /// seed.
   public var entriesPerSecond: Int?
   /// Whether the owner of a created channel removes the adversary with its invite; nil: drawn from
   /// the seed.
@@ -42,7 +43,7 @@ public struct AdversaryOptions: Equatable, Sendable {
   }
 }
 
-/// A kind of entries with which the adversary floods a channel.
+/// What the adversary floods a channel with.
 public enum AdversaryTactic: String, CaseIterable, Sendable {
   /// Claims to calls of its own, and to the members' call.
   case claims
@@ -64,6 +65,12 @@ public enum AdversaryTactic: String, CaseIterable, Sendable {
   case unknown
   /// Presences in a call without an end whose initiator has vanished, and joinings of it.
   case staleCalls
+  /// Datagrams that it has seen on the network, once more: from its own address, or from that of
+  /// their sender.
+  case replays
+  /// Questions for entries over its links: for those of an empty document, and for some that it has
+  /// had before.
+  case questions
 }
 
 /// The Lamport counters of the adversary's entries.
@@ -94,6 +101,9 @@ public struct AdversaryResult: Equatable, Sendable {
   public var keys: Int
   /// The number of entries that the adversary signed.
   public var entries: Int
+  /// The bytes that the adversary sent, and those that members sent it.
+  public var bytesSent: Int
+  public var bytesReceived: Int
   /// The number of messages that the members wrote.
   public var messages: Int
   /// The length of the run in simulated time.

@@ -1,4 +1,5 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
 import MusterLink
@@ -25,12 +26,15 @@ final class AdversaryPeer {
   private var links: LinkEngine
   /// The keys of the channel that it knows; links are made under the last.
   private(set) var channelKeys: [ChannelKey]
+  /// Whether it acknowledges entries, so that it is sent more.
+  private let acknowledges: Bool
 
   init(
-    _ key: Adversary.Key, at address: Address, channelKey: ChannelKey, entropy: Entropy,
-    seed: UInt64
+    _ key: Adversary.Key, at address: Address, channelKey: ChannelKey, acknowledges: Bool,
+    entropy: Entropy, seed: UInt64
   ) {
     self.address = address
+    self.acknowledges = acknowledges
     identity = key.identity
     var configuration = LinkEngine.Configuration()
     configuration.capabilities = []
@@ -110,7 +114,10 @@ final class AdversaryPeer {
         for message in messages {
           switch message {
           case .ping(let token): send([.pong(token)], over: link, at: now, &out)
-          case .entry(let bytes): out.append(.entry(bytes, from: link.peer))
+          case .entry(let bytes):
+            let ids = [SignedEntry.id(of: bytes).prefix]
+            if acknowledges { send([.entriesReceived(ids)], over: link, at: now, &out) }
+            out.append(.entry(bytes, from: link.peer))
           case .epochKey(let secret, let entry):
             out.append(.entry(entry, from: link.peer))
             out.append(.key(secret))

@@ -24,7 +24,7 @@ struct AdversaryScenario: Sendable {
   /// The number of keys that the adversary has at a time, and how many of them have links.
   let keys: Int
   let linkedKeys: Int
-  /// The number of entries that the adversary signs per second.
+  /// The number of entries, replays and questions of the adversary per second.
   let entriesPerSecond: Int
   /// The member that crashes and returns during the attack; nil for none.
   let restarted: Int?
@@ -47,7 +47,8 @@ struct AdversaryScenario: Sendable {
     uses = options.uses ?? drawnUses
     // In an open channel everyone may lead calls, and more than `Limits.authors` keys break it.
     let possible = AdversaryTactic.allCases.filter {
-      $0 != .staleCalls && (kind == .created || $0 != .claims && $0 != .keys)
+      ![.staleCalls, .replays, .questions].contains($0)
+        && (kind == .created || $0 != .claims && $0 != .keys)
     }
     let some = possible.filter { _ in prng.chance(0.25) }
     let one = prng.one(of: possible)
@@ -69,6 +70,12 @@ struct AdversaryScenario: Sendable {
     let sitsInStaleCall = prng.chance(0.25)
     // In an open channel the adversary may lead that call itself.
     if options.tactics == nil, sitsInStaleCall, kind == .created { tactics.append(.staleCalls) }
+    // Drawn apart, so that all else that a seed on record draws stays what it was.
+    var apart = PRNG(seed: ~options.seed)
+    let (replays, asks) = (apart.chance(0.25), apart.chance(0.25))
+    if options.tactics == nil {
+      tactics += (replays ? [.replays] : []) + (asks ? [.questions] : [])
+    }
     self.tactics = tactics
     let endsWithInitiator = prng.chance(0.5)
     settings = ChannelSettings(

@@ -43,18 +43,45 @@ extension AdversarySimulation {
     let milliseconds = Int(Self.floodInterval.wholeNanoseconds / 1_000_000)
     let share = scenario.entriesPerSecond * milliseconds
     let count = share / 1000 + (prng.below(1000) < share % 1000 ? 1 : 0)
-    for entry in adversary.flood(count) {
+    for move in adversary.flood(count) {
       // Each entry goes over the links of one key; the members pass it on.
       let number = prng.below(peers.count)
-      perform(peers[number].send([.entry(entry.bytes)], at: now), of: number)
+      switch move {
+      case .entry(let entry):
+        perform(peers[number].send([.entry(entry.bytes)], at: now), of: number)
+      case .question(let question): perform(peers[number].send([question], at: now), of: number)
+      case .replay: replay(from: peers[number].address)
+      }
     }
   }
+
+  /// Keeps some of the datagrams that members were sent.
+  mutating func record(_ arrived: Network.Delivery) {
+    guard scenario.tactics.contains(.replays) else { return }
+    if recordings.count < Self.recordingLimit {
+      recordings.append(arrived)
+    } else if prng.chance(0.1) {
+      recordings[prng.below(recordings.count)] = arrived
+    }
+  }
+
+  /// Sends a recorded datagram to its receiver once more.
+  private mutating func replay(from address: Address) {
+    guard !recordings.isEmpty else { return }
+    let recorded = prng.one(of: recordings)
+    bytesSent += recorded.datagram.count
+    network.send(
+      recorded.datagram, from: prng.chance(0.5) ? address : recorded.from, to: recorded.to, at: now)
+  }
+
+  private static let recordingLimit = 256
 
   /// Executes the outputs of a link end of the adversary.
   mutating func perform(_ outputs: [AdversaryPeer.Output], of number: Int) {
     for output in outputs {
       switch output {
       case .send(let datagram, let address):
+        bytesSent += datagram.count
         network.send(datagram, from: peers[number].address, to: address, at: now)
       case .up(let member): introduce(to: member, over: number)
       case .entry(let bytes, let member): learn(bytes, from: member, over: number)
@@ -75,7 +102,7 @@ extension AdversarySimulation {
 
   private mutating func learn(_ bytes: [UInt8], from member: NodeID, over number: Int) {
     guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)) else { return }
-    adversary.learn(entry)
+    adversary.learn(entry, SignedEntry.id(of: bytes).prefix)
     let own = peers[number].identity.id
     if !hadRole[number], !entry.isCredential(of: member), !entry.isCredential(of: own) {
       violated("access", "a key of the adversary reads what is not for it before it has a role")

@@ -115,9 +115,11 @@ extension AdversarySimulation {
       arrived.datagram, from: host(of: arrived.from) ?? 255, to: receiver, at: now)
     guard receiver < nodes.count else {
       let number = receiver - nodes.count
+      bytesReceived += arrived.datagram.count
       perform(peers[number].receive(arrived.datagram, from: arrived.from, at: now), of: number)
       return
     }
+    record(arrived)
     input(receiver) { $0.receive(arrived.datagram, from: arrived.from, at: $1) }
   }
 

@@ -49,6 +49,11 @@ public struct AdversarySimulation: World {
   /// Whether the keys with links have had a role at any member.
   var hadRole: [Bool] = []
   var timeline: Timeline
+  /// Datagrams on the network, for replays.
+  var recordings: [Network.Delivery] = []
+  /// The bytes that the adversary has sent, and those that members have sent it.
+  var bytesSent = 0
+  var bytesReceived = 0
   /// The time at which the adversary was removed; nil before.
   var removedAt: Instant?
 
@@ -88,7 +93,8 @@ public struct AdversarySimulation: World {
       peers.append(
         AdversaryPeer(
           adversary.keys[index], at: hosts[count + index], channelKey: channel.key.key,
-          entropy: .seeded(prng.next()), seed: prng.next()))
+          acknowledges: scenario.tactics.contains(.questions), entropy: .seeded(prng.next()),
+          seed: prng.next()))
     }
     setConditions()
     schedule()
@@ -106,6 +112,7 @@ public struct AdversarySimulation: World {
     return AdversaryResult(
       seed: options.seed, nodes: nodes.count, channel: scenario.kind, tactics: scenario.tactics,
       counters: scenario.counters, keys: adversary.keyCount, entries: adversary.entryCount,
+      bytesSent: bytesSent, bytesReceived: bytesReceived,
       messages: promises.messageCount, duration: now - .zero, violation: violation,
       digest: timeline.digest, timeline: timeline.lines)
   }

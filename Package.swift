@@ -91,6 +91,7 @@ let package = Package(
     .target(
       name: "CMusterShims", dependencies: ["CVPX", "COpus", "CV4L2"],
       cSettings: [.define("_GNU_SOURCE")]),
+    .target(name: "CMusterProcess", cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "CMusterAssets", exclude: ["page"],
       cSettings: [.unsafeFlags(["-std=c23"])]),
@@ -157,7 +158,7 @@ let package = Package(
       dependencies: [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery",
         "MusterChannel", "MusterCore", "MusterCodecs", "MusterDevices", "MusterStore",
-        "MusterNetwork", "Muster", "MusterView", "CQREncode",
+        "MusterNetwork", "Muster", "MusterView", "CQREncode", "CMusterProcess",
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),

@@ -121,6 +121,7 @@ public actor MusterNode {
 
   /// Starts a node; throws if the configuration is invalid or a resource cannot be opened.
   public static func start(_ configuration: Configuration) async throws(MusterError) -> MusterNode {
+    try FileLimit.check()
     let opened = try await openIdentity(configuration)
     var channels: [ChannelOpening.Result] = []
     for channel in configuration.channels {

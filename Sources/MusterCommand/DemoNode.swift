@@ -1,3 +1,4 @@
+import CMusterProcess
 import Glibc
 import Muster
 import MusterBase
@@ -39,8 +40,8 @@ struct DemoNode: Sendable {
     if !part.hasPage { arguments.append("--no-view") }
     self.part = part
     process = try NodeProcess(
-      "/proc/self/exe", arguments, variables: ["MUSTER_PASSPHRASE": Self.passphrase],
-      summary: Report())
+      String(cString: muster_executable()), arguments,
+      variables: ["MUSTER_PASSPHRASE": Self.passphrase], summary: Report())
   }
 
   func stop() { process.stop(within: 2) }

@@ -2,12 +2,21 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The signals by which a user ends a command: SIGINT (Ctrl-C) and SIGTERM.
+/// The signals by which a user ends a command: SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which tells
+/// that the terminal is gone, where it was not ignored from the start (by nohup).
 package enum Interruption {
   private static let state = Atomic(false)
   /// They live as long as the process, and only `catchSignals` uses them.
-  nonisolated(unsafe) private static let sources = [SIGINT, SIGTERM].map {
-    DispatchSource.makeSignalSource(signal: $0, queue: .global())
+  nonisolated(unsafe) private static let sources =
+    ([SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP])).map {
+      DispatchSource.makeSignalSource(signal: $0, queue: .global())
+    }
+
+  private static func isIgnored(_ signal: Int32) -> Bool {
+    var current = sigaction()
+    return sigaction(signal, nil, &current) == 0
+      && unsafeBitCast(current.__sigaction_handler.sa_handler, to: Int.self)
+        == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 
   /// Whether a signal has arrived since `catchSignals`.

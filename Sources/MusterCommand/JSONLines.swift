@@ -7,12 +7,8 @@ import MusterView
 /// object per line.
 struct JSONLines: Sendable {
   let session: Session
+  let output: OutputWriter
   let stop: @Sendable () -> Void
-
-  init(session: Session, stop: @escaping @Sendable () -> Void) {
-    self.session = session
-    self.stop = stop
-  }
 
   func run() async {
     write(session.node.readyEvent(page: session.page?.url).json)
@@ -25,7 +21,11 @@ struct JSONLines: Sendable {
     let commands = Task {
       for await line in LineReader.lines(of: STDIN_FILENO) { await perform(line) }
     }
-    for await event in session.events { write(event) }
+    for await event in session.events {
+      // The stream keeps the latest ones meanwhile, and says how many it has dropped.
+      await output.waitForRoom()
+      write(event)
+    }
     commands.cancel()
   }
 
@@ -47,21 +47,5 @@ struct JSONLines: Sendable {
 
   private func write(_ event: TimedEvent) { write(event.json) }
 
-  /// Writes each line unbuffered and, where possible, with a single system call, so that lines of
-  /// concurrent tasks do not interleave.
-  private func write(_ value: JSONValue) {
-    var bytes = Array(value.text.utf8)
-    bytes.append(0x0A)
-    var offset = 0
-    while offset < bytes.count {
-      let count = bytes[offset...].withUnsafeBytes {
-        Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count)
-      }
-      if count < 0 {
-        if errno == EINTR || errno == EAGAIN { continue }
-        return stop()  // the reader has closed its end
-      }
-      offset += count
-    }
-  }
+  private func write(_ value: JSONValue) { output.write(Array(value.text.utf8) + [0x0A]) }
 }

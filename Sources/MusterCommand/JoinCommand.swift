@@ -38,11 +38,7 @@ package struct JoinCommand: AsyncParsableCommand {
   package mutating func run() async throws {
     var settings = try Settings(options, file)
     let level = try settings.logLevel()
-    LoggingSystem.bootstrap { label in
-      var handler = StreamLogHandler.standardError(label: label)
-      handler.logLevel = level
-      return handler
-    }
+    LoggingSystem.bootstrap { StandardErrorLog(label: $0, level: level) }
     var configuration = try settings.configuration()
     var isInDoubt = ask
     let usesTerminal =
@@ -80,7 +76,7 @@ package struct JoinCommand: AsyncParsableCommand {
       let session = Session(
         node: node, events: events, page: page, seconds: seconds, notices: notices,
         usesTerminal: usesTerminal)
-      await session.run()
+      try await session.run()
     } catch {
       await node.stop()
       throw error

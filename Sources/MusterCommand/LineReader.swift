@@ -6,8 +6,8 @@ import MusterDevices
 /// The thread stops reading while `linesWaiting` lines are pending: the pipe then slows down a
 /// writer that sends commands faster than they are executed, and no line is lost.
 package enum LineReader {
-  /// The maximum length of a line in bytes, which bounds memory; a longer line is delivered in
-  /// parts, which are not valid commands.
+  /// The maximum length of a line in bytes, which bounds memory. Of a longer line the first
+  /// `longestLine + 1` bytes are delivered: its rest must not be taken for a line of its own.
   package static let longestLine = 64 * 1024
   package static let linesWaiting = 256
 
@@ -68,11 +68,12 @@ package enum LineReader {
         if count < 0 && errno == EINTR { continue }
         guard count > 0 else { break }
         for byte in buffer.prefix(count) {
-          if byte == 0x0A || line.count >= LineReader.longestLine {
+          if byte == 0x0A {
             guard give(line) else { return }
             line.removeAll(keepingCapacity: true)
+          } else if line.count <= LineReader.longestLine {
+            line.append(byte)
           }
-          if byte != 0x0A { line.append(byte) }
         }
       }
       if !line.isEmpty { _ = give(line) }

@@ -3,19 +3,21 @@ import Glibc
 /// The terminal in raw mode, without line editing and echo; `restore()` restores the former mode.
 struct RawTerminal {
   private let saved: termios
+  private let output: OutputWriter
 
-  init() {
+  init(_ output: OutputWriter) {
+    self.output = output
     var state = termios()
     tcgetattr(STDIN_FILENO, &state)
     saved = state
     state.c_lflag &= ~tcflag_t(ICANON | ECHO)
     tcsetattr(STDIN_FILENO, TCSANOW, &state)
     // Switch to the alternate screen, hide the cursor, and truncate long lines at the right edge.
-    Self.write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l")
+    write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l")
   }
 
   func restore() {
-    Self.write("\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l")
+    write("\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l")
     var state = saved
     tcsetattr(STDIN_FILENO, TCSANOW, &state)
   }
@@ -28,7 +30,9 @@ struct RawTerminal {
     return (Int(size.ws_col), Int(size.ws_row))
   }
 
-  static func show(_ lines: [String]) {
+  /// Shows these lines in place of all others; not where the user has stopped the terminal with
+  /// Ctrl-S for so long that no more can wait.
+  func show(_ lines: [String]) {
     let text = lines.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n")
     write("\u{1B}[H" + text + "\u{1B}[J")
   }
@@ -67,8 +71,5 @@ struct RawTerminal {
     init(_ continuation: AsyncStream<[UInt8]>.Continuation) { self.continuation = continuation }
   }
 
-  private static func write(_ text: String) {
-    let bytes = Array(text.utf8)
-    _ = Glibc.write(STDOUT_FILENO, bytes, bytes.count)
-  }
+  private func write(_ text: String) { output.write(Array(text.utf8)) }
 }

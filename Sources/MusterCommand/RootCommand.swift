@@ -1,7 +1,9 @@
 import ArgumentParser
+import CMusterProcess
 import Glibc
 import Muster
 import MusterDevices
+import MusterNetwork
 
 /// The command line of Muster, for the executable `muster` and for tests.
 public enum CommandLineTool {
@@ -12,15 +14,17 @@ public enum CommandLineTool {
   /// Runs a tool of Muster, whose commands are the subcommands of `root`, as `main` does.
   package static func run(_ root: (some ParsableCommand).Type) async {
     _ = ProcessClock.startedAt
+    FileLimit.raise()
     signal(SIGPIPE, SIG_IGN)  // write(2) then reports a closed pipe as EPIPE
     let tool = root.configuration.commandName ?? "muster"
     do {
-      var command = try root.parseAsRoot(normalized(Array(CommandLine.arguments.dropFirst())))
+      var command = try root.parseAsRoot(normalized(Array(arguments.dropFirst())))
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {
         try command.run()
       }
+      try flush()
     } catch let error as MusterError {
       fail(error, of: tool)
     } catch let error as DeviceError {
@@ -30,11 +34,27 @@ public enum CommandLineTool {
     } catch {
       if root.exitCode(for: error) == .success {
         print(root.fullMessage(for: error))
+        do { try flush() } catch { fail(error, of: tool) }
         Glibc.exit(0)
       }
       standardError("\(tool): \(root.message(for: error)): see \(tool) --help")
       Glibc.exit(2)
     }
+  }
+
+  /// The arguments of the process, its name first.
+  private static var arguments: [String] {
+    (0..<Int(muster_argument_count())).compactMap { index in
+      muster_argument(Int32(index)).map { String(cString: $0) }
+    }
+  }
+
+  /// Writes what is left of standard output. Throws if it cannot be written: a script must not take
+  /// half of it for the whole.
+  private static func flush() throws(MusterError) {
+    let failure = muster_flush_output()
+    guard failure < 0 else { return }
+    throw MusterError("cannot write standard output", hint: String(cString: strerror(-failure)))
   }
 
   private static func fail(_ error: MusterError, of tool: String) -> Never {
@@ -83,10 +103,4 @@ struct RootCommand: AsyncParsableCommand {
       DevicesCommand.self, DoctorCommand.self, ConfigCommand.self, DemoCommand.self,
       MovedCommand.Simulate.self, MovedCommand.Bench.self,
     ])
-}
-
-/// Writes one line to standard error.
-func standardError(_ line: String) {
-  let bytes = Array((line + "\n").utf8)
-  _ = write(STDERR_FILENO, bytes, bytes.count)
 }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Glibc
 import Muster
 import MusterView
@@ -12,31 +13,46 @@ struct Session: Sendable {
   let notices: [MusterError]
   let usesTerminal: Bool
 
-  /// Runs until a signal arrives, the user enters `quit`, or the time given with `--for` has
-  /// passed.
-  func run() async {
-    let (node, page) = (node, page)
-    let stop: @Sendable () -> Void = {
-      Task {
-        await page?.stop()
-        await node.stop()
-        // The node has left and the store is written. Only a blocked standard output can still
-        // delay the exit, but must not keep the process alive.
-        try? await Task.sleep(for: .milliseconds(300))
-        _exit(0)
-      }
+  /// How long the last output may take once the node has left.
+  private static let lastOutputTime = Duration.milliseconds(300)
+
+  /// Runs until a signal arrives, the user enters `quit`, the time given with `--for` has passed,
+  /// or nobody reads standard output any more. Throws exit code 1 if output was lost.
+  func run() async throws(ExitCode) {
+    let (requests, request) = AsyncStream.makeStream(of: Void.self)
+    let stop: @Sendable () -> Void = { request.yield() }
+    let output = OutputWriter(STDOUT_FILENO) { trouble in
+      standardError("muster: standard output: \(trouble)")
+      if trouble == .closed { stop() }
     }
     Interruption.catchSignals(then: stop)
-    if let seconds {
+    let timer = seconds.map { seconds in
       Task {
-        try? await Task.sleep(for: .seconds(seconds))
+        try await Task.sleep(for: .seconds(seconds))
         stop()
       }
     }
-    if usesTerminal {
-      await TerminalView(session: self, stop: stop).run()
-    } else {
-      await JSONLines(session: self, stop: stop).run()
+    let shown = Task {
+      if usesTerminal {
+        await TerminalView(session: self, output: output, stop: stop).run()
+      } else {
+        await JSONLines(session: self, output: output, stop: stop).run()
+      }
+      stop()
     }
+    for await _ in requests { break }
+    timer?.cancel()
+    await page?.stop()
+    await node.stop()
+    // The node has left and the store is written: whoever does not read must not keep the process.
+    let end = ContinuousClock.now + Self.lastOutputTime
+    let limit = Task {
+      try await Task.sleep(until: end, clock: .continuous)
+      output.close()
+    }
+    await shown.value
+    limit.cancel()
+    await output.drain(until: end)
+    if output.trouble != nil { throw ExitCode(1) }
   }
 }

@@ -27,6 +27,11 @@ enum Clocks {
     local(seconds).map { "\(day($0)) \(clock($0))" } ?? "?"
   }
 
+  /// A time such as `2026-11-28 14:03:09`, in the local time zone.
+  static func timestamp(seconds: Int64) -> String {
+    local(seconds).map { "\(day($0)) \(clock($0)):\(twoDigits($0.tm_sec))" } ?? "?"
+  }
+
   /// The local calendar time; nil if the year does not fit into 32 bits.
   private static func local(_ seconds: Int64) -> tm? {
     var time = time_t(seconds)

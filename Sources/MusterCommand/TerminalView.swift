@@ -5,20 +5,22 @@ import MusterView
 /// The live view of a node in a terminal, controlled by keys.
 actor TerminalView {
   private let session: Session
+  private let terminal: RawTerminal
   private let stop: @Sendable () -> Void
   private var screen: TerminalScreen
 
   /// The maximum number of earlier messages per channel that are displayed at the start.
   private static let historyShown = 5
 
-  init(session: Session, stop: @escaping @Sendable () -> Void) {
+  /// Switches the terminal to raw mode.
+  init(session: Session, output: OutputWriter, stop: @escaping @Sendable () -> Void) {
     self.session = session
+    terminal = RawTerminal(output)
     self.stop = stop
     screen = TerminalScreen(own: session.node.id)
   }
 
   func run() async {
-    let terminal = RawTerminal()
     defer { terminal.restore() }
     for notice in session.notices { screen.note("note: \(notice)") }
     for channel in await session.node.channelViews() {
@@ -41,7 +43,7 @@ actor TerminalView {
   private func draw() async {
     let channels = await session.node.channelViews()
     screen.activeChannel = min(screen.activeChannel, max(0, channels.count - 1))
-    RawTerminal.show(screen.lines(channels, page: session.page?.url, size: RawTerminal.size))
+    terminal.show(screen.lines(channels, page: session.page?.url, size: RawTerminal.size))
   }
 
   // MARK: Keys

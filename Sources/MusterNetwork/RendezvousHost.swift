@@ -39,6 +39,7 @@ public actor RendezvousHost {
   /// Binds `listen` (`HOST:PORT`), or all addresses and `port`, and serves until `stop`. Throws if
   /// the address cannot be bound.
   public static func start(listen: String?) async throws(MusterError) -> RendezvousHost {
+    try FileLimit.check()
     let address = try listen.map { text throws(MusterError) in try Sockets.listenAddress(text) }
     let loop = MultiThreadedEventLoopGroup.singleton.next()
     let reference = HostReference()

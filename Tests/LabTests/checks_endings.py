@@ -28,6 +28,35 @@ def a_clean_leave_is_seen_at_once_and_ends_the_process(t):
     t.expect(not first.roster(), f"ghosts: {first.roster()}")
 
 
+@check(measures=True)
+def a_node_obeys_whatever_its_output_does(t):
+    """Nobody reads, the disk is full, or there is no standard output: it stays, and leaves when it
+    is told to."""
+    silent = {"video": "none", "audio": "none"}
+    first = t.node("anna", **silent)
+    first.ready()
+    for output, code in (("", 0), (">/dev/full", 1), (">&-", 0)):
+        for how in ("SIGTERM", "SIGHUP", "quit"):
+            what = f"{output or 'unread'}, {how}"
+            wrap = ("sh", "-c", f'exec "$@" {output}', "sh") if output else ()
+            other = t.node(what, wrap=wrap, **silent)
+            joined = first.wait("member.joined", where=lambda event: event["name"] == what)
+            member = joined["member"]
+            if not output:
+                other.stop_reading()
+            # More answers than a pipe of 4 KiB holds.
+            for _ in range(30):
+                other.send("dance")
+            t.pause(1)
+            at = other.send("quit") if how == "quit" else other.signal(getattr(signal, how))
+            left = first.wait("member.left", since=at, member=member)
+            t.expect(left["reason"] == "left", f"{what}: left because {left['reason']}")
+            t.figure(f"{what}: seen", left["at"] - at, "s", at_most=LEAVE)
+            t.expect(other.ended(5) == code, f"{what}: exit code {other.ended(5)}")
+            t.figure("gone", other.exited_at - at, "s", at_most=1)
+            t.expect(other.errors.count("\n") == code, f"{what}: it says {other.errors[:200]}")
+
+
 @check(needs="ffmpeg", measures=True)
 def kill_9_leaves_playable_recordings_and_a_usable_identity(t):
     first = t.node("anna")

@@ -55,7 +55,8 @@ enum Layering {
     ],
     "MusterCommand": protocols + [
       "MusterCore", "MusterCodecs", "MusterDevices", "MusterStore", "MusterNetwork", "Muster",
-      "MusterView", "CQREncode", "ArgumentParser", "Logging", "NIOCore", "NIOPosix", "Dispatch",
+      "MusterView", "CQREncode", "CMusterProcess", "ArgumentParser", "Logging", "NIOCore",
+      "NIOPosix", "Dispatch",
       "Glibc", "Synchronization", "FoundationEssentials",
     ],
     "muster": ["MusterCommand"],
@@ -77,7 +78,8 @@ enum Layering {
     "CSodium": "MusterCrypto", "CVPX": "MusterCodecs", "COpus": "MusterCodecs",
     "CSpeexDSP": "MusterCodecs", "CYUV": "MusterCodecs", "CALSA": "MusterDevices",
     "CV4L2": "MusterDevices", "CMusterAssets": "MusterView",
-    "CQREncode": "MusterCommand", "CNATPMP": "MusterNetwork", "CMiniUPnPc": "MusterNetwork",
+    "CQREncode": "MusterCommand", "CMusterProcess": "MusterCommand", "CNATPMP": "MusterNetwork",
+    "CMiniUPnPc": "MusterNetwork",
     "CAvahi": "MusterNetwork",
     "COpenDHT": "MusterNetwork",
   ]

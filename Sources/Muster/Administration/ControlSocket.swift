@@ -119,7 +119,7 @@ public final class ControlSocket: Sendable {
 }
 
 /// A short path to the socket through the directory's descriptor, because a socket address holds
-/// only 107 bytes (unix(7)).
+/// only 107 bytes (unix(7)). Where there is no /proc, the directory's own path has to be short.
 private struct SocketPath {
   let path: String
   private let descriptor: Int32
@@ -131,7 +131,8 @@ private struct SocketPath {
         "cannot open the data directory \(directory) (\(SystemError.last))",
         hint: "check its permissions")
     }
-    path = "/proc/self/fd/\(descriptor)/control.sock"
+    let short = "/proc/self/fd/\(descriptor)"
+    path = "\(access(short, F_OK) == 0 ? short : directory)/control.sock"
   }
 
   func close() { Glibc.close(descriptor) }

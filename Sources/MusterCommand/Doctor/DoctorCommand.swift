@@ -45,6 +45,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
   func run() async throws {
     if node { return try await showNode() }
+    try FileLimit.check()
     let (data, settings) = Diagnostics.settings(data, file)
     let chosen = interface
     let known = NetworkInterface.list()

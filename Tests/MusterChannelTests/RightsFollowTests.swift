@@ -39,7 +39,7 @@ struct RightsFollowTests {
     }
   }
 
-  @Test(arguments: 1...60 as ClosedRange<UInt64>)
+  @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func theyAreThoseOfTheWholeDocument(seed: UInt64) {
     var prng = PRNG(seed: seed)
     var club = Club()

@@ -4,8 +4,8 @@ import MusterDevices
 /// A writer for a pipe, file or terminal, on a thread of its own because writes block: the reader
 /// at the other end may stop reading, and neither the node nor its end waits for that.
 ///
-/// Each piece is written whole, and in the order given. A file that cannot be
-/// written to, such as on a full disk, is tried again each second.
+/// Each piece is written whole, and in the order given. A file that cannot be written to, such as
+/// on a full disk, is tried again each second.
 package final class OutputWriter: Sendable {
   /// Why nothing is written.
   package enum Trouble: Equatable, Sendable {
@@ -32,8 +32,8 @@ package final class OutputWriter: Sendable {
   private let state = Monitor(State())
   private let report: @Sendable (Trouble) -> Void
 
-  /// Writes to a descriptor, which stays open. `report` is called once for each kind of trouble in
-  /// a row, on the writing thread.
+  /// Writes to a descriptor, which stays open. `report` is called on the writing thread when output
+  /// begins to fail, and when the reason changes.
   package init(_ descriptor: Int32, report: @escaping @Sendable (Trouble) -> Void) {
     self.descriptor = descriptor
     self.report = report
@@ -105,7 +105,7 @@ package final class OutputWriter: Sendable {
       }
       switch errno {
       case EINTR: continue
-      case EAGAIN: wait(for: -1)
+      case EAGAIN: waitForReader()
       case EPIPE:
         note(.closed)
         return false
@@ -117,9 +117,9 @@ package final class OutputWriter: Sendable {
     return true
   }
 
-  private func wait(for milliseconds: Int32) {
+  private func waitForReader() {
     var writable = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-    _ = poll(&writable, 1, milliseconds)
+    _ = poll(&writable, 1, -1)
   }
 
   private func note(_ trouble: Trouble?) {

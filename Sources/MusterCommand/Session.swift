@@ -17,7 +17,8 @@ struct Session: Sendable {
   private static let lastOutputTime = Duration.milliseconds(300)
 
   /// Runs until a signal arrives, the user enters `quit`, the time given with `--for` has passed,
-  /// or nobody reads standard output any more. Throws exit code 1 if output was lost.
+  /// or nobody reads standard output any more. Throws exit code 1 if the last output was lost
+  /// because writing failed.
   func run() async throws(ExitCode) {
     let (requests, request) = AsyncStream.makeStream(of: Void.self)
     let stop: @Sendable () -> Void = { request.yield() }
@@ -44,7 +45,7 @@ struct Session: Sendable {
     timer?.cancel()
     await page?.stop()
     await node.stop()
-    // The node has left and the store is written: whoever does not read must not keep the process.
+    // The node has left and the store is written. A reader that has stopped must not delay the end.
     let end = ContinuousClock.now + Self.lastOutputTime
     let limit = Task {
       try await Task.sleep(until: end, clock: .continuous)

@@ -128,8 +128,8 @@ extension Rights {
   }
 }
 
-/// Redemptions alone are what anyone who holds an invite for many can make in great numbers, and
-/// each is about one key. So the rights follow them without being derived anew.
+/// A holder of an invite for many can make any number of redemptions. Each concerns its own key and
+/// the one whose use it takes, so that the rights follow without being derived anew.
 extension Rights {
   /// Follows the redemptions of these keys, which have come or gone. Returns the keys whose rights
   /// have changed; nil if those of others may have, so that all has to be derived.
@@ -139,7 +139,7 @@ extension Rights {
       let entry = document.newest(.redemption, of: key)
       let (former, now) = (checked[key], entry.flatMap(result))
       guard former?.id != now?.id else { continue }
-      // What an owner has signed counts.
+      // The grants and invites that an owner has signed count for others.
       let isOfOwner = [former?.signed, now?.signed].contains { $0?.grant.role == .owner }
       guard !isOfOwner else { return nil }
       checked[key] = now

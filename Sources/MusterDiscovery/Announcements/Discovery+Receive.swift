@@ -27,8 +27,8 @@ extension Discovery {
       counters.replayed += 1
       return []
     }
-    // So are the budgets: whoever has recorded an announcement can send it again as often as it
-    // likes, from any source address.
+    // The budgets are asked before the signature is verified: a recorded announcement can be sent
+    // again any number of times, from any source address.
     if standing == .unproven,
       !isWorthAsking(announcement, channel: index, source: source, at: now)
     {

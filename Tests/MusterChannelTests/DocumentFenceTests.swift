@@ -16,14 +16,12 @@ struct EquivocationTests {
     let presence = Entries.signed(1, sequence: 1, lamport: 1, Entries.presence("one"))
     let other = Entries.signed(2, sequence: 500, lamport: 1, Entries.message("another's"))
     var document = Document.of([presence, other, pair[0]])
-    let version = document.version(of: .presence)
     guard case .quarantined(author, let removed) = document.insert(pair[1]) else {
       Issue.record("not fenced")
       return
     }
     #expect(removed.sorted() == [presence, pair[0]].sorted())
     #expect(document.quarantined == [author] && document.all(.message) == [other])
-    #expect(document.version(of: .presence) != version)
     let id = equivocationID(author)
     #expect(document.digest == DocumentDigest(count: 2, sum: id &+ other.id))
     for entry in pair + [presence] { #expect(document.insert(entry) == .refused) }

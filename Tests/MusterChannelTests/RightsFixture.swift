@@ -59,11 +59,11 @@ struct Pen {
 
   mutating func epoch(
     _ number: UInt32, after previous: SignedEntry? = nil, removing removed: [NodeID] = [],
-    lamport: UInt64
+    keeping kept: [UInt64] = [], lamport: UInt64
   ) -> SignedEntry {
     let change = EpochChange(
       number: number, keyID: otherKey.keyID, previous: previous?.id ?? .zero,
-      removed: removed)
+      removed: removed, kept: kept)
     return sign(.epoch(change), lamport: lamport)
   }
 

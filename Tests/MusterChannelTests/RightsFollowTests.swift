@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// Rights that follow redemptions one by one are those that the whole document gives.
+/// Rights that follow redemptions and grants one by one are those that the whole document gives.
 struct RightsFollowTests {
   private let guests = 1...12 as ClosedRange<UInt64>
   private let secrets = (901...903 as ClosedRange<UInt64>).map(testIdentity)
@@ -22,20 +22,30 @@ struct RightsFollowTests {
     return (grant, secret)
   }
 
+  /// A grant to a guest, or a confirmation of its use of an invite.
+  private func grant(by author: inout Pen, _ prng: inout PRNG) -> SignedEntry {
+    let guest = testIdentity(UInt64(prng.below(guests.count)) + 1).id
+    let roles: [Role] = prng.chance(0.05) ? [.owner] : [.presenter, .attendee, .none]
+    return author.grant(
+      roles[prng.below(roles.count)], to: guest, expiresAt: prng.chance(0.2) ? 800 : 0,
+      form: prng.chance(0.7) ? .byInvite(secrets[prng.below(secrets.count)].id) : .direct,
+      lamport: UInt64(prng.below(100)) + 1)
+  }
+
   /// Anything else that rights depend on.
   private func other(_ club: inout Club, _ deputy: inout Pen, _ prng: inout PRNG) -> SignedEntry {
     let lamport = UInt64(prng.below(100)) + 1
     let guest = testIdentity(UInt64(prng.below(12)) + 1).id
     let secret = secrets[prng.below(secrets.count)].id
-    switch prng.below(5) {
+    switch prng.below(3) {
     case 0:
       return prng.chance(0.5)
         ? bearer(by: &club.owner, &prng).0 : bearer(by: &deputy, &prng).0
-    case 1: return club.owner.grant(.presenter, to: guest, lamport: lamport)
-    case 2:
-      return club.owner.grant(.attendee, to: guest, form: .byInvite(secret), lamport: lamport)
-    case 3: return club.owner.grant(.none, to: prng.chance(0.5) ? guest : secret, lamport: lamport)
-    default: return club.owner.epoch(1, removing: [guest, secret], lamport: lamport)
+    case 1: return club.owner.grant(.none, to: secret, lamport: lamport)
+    default:
+      return club.owner.epoch(
+        1, removing: [guest, secret], keeping: prng.chance(0.5) ? [guest.key.prefix] : [],
+        lamport: lamport)
     }
   }
 
@@ -48,8 +58,11 @@ struct RightsFollowTests {
     var rights = club.rights
     var (followed, steps) = (0, 0)
     for _ in 0..<80 {
-      if prng.chance(0.15) {
+      if prng.chance(0.1) {
         club.add(other(&club, &deputy, &prng))
+      } else if prng.chance(0.3) {
+        club.add(
+          prng.chance(0.7) ? grant(by: &club.owner, &prng) : grant(by: &deputy, &prng))
       } else if prng.chance(0.1) {
         club.settle()
       } else {
@@ -74,6 +87,30 @@ struct RightsFollowTests {
       #expect(rights.agrees(with: club.document), "seed \(seed)")
     }
     #expect(followed > steps / 4, "seed \(seed)")
+  }
+
+  /// What an owner confirms concerns the key that it names and those whose use it takes.
+  @Test func aConfirmationConcernsFew() {
+    var club = Club()
+    let invite = club.invite(uses: 3, lamport: 1)
+    club.add(invite)
+    var rights = club.rights
+    for number in guests {
+      var pen = club.pen(number)
+      club.add(pen.redeem(invite, with: club.secret, lamport: 2))
+    }
+    rights.update(from: club.document)
+    for number in guests.prefix(3) {
+      let guest = testIdentity(number).id
+      club.add(
+        club.owner.grant(
+          .presenter, to: guest, form: .byInvite(club.secret.id), lamport: 2 + number))
+      let changed = rights.update(from: club.document)
+      #expect(changed?.contains(guest) == true && changed?.count ?? 9 <= 2)
+    }
+    #expect(rights.agrees(with: club.document))
+    let members = guests.filter { rights.role(of: testIdentity($0).id, at: 0) == .presenter }
+    #expect(members == [1, 2, 3])
   }
 
   /// What a key redeems concerns that key and those whose use it takes, however many there are.

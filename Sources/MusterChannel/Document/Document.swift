@@ -46,11 +46,12 @@ public struct Document: Sendable {
   private var passed = PassedEntries()
   /// The number of insertions and removals so far.
   private(set) var revision: UInt64 = 0
-  private var versions = [UInt64](repeating: 0, count: EntryBody.Kind.allCases.count + 2)
-  /// The authors of the redemptions that came or went last.
-  private var redeemers: [NodeID] = []
+  /// The number of changes to the entries that rights are derived from.
+  private(set) var rightsVersion: UInt64 = 0
+  /// The keys that the last of these changes concern.
+  private var concerned: [NodeID] = []
   /// How many of them are known: more than one step of a node brings.
-  private static let redeemerLimit = 64
+  private static let concernedLimit = 256
   /// The maximum amount by which one entry may raise the Lamport clock. Exhausting the clock takes
   /// 2^38 entries, which is years of the highest rate that a node accepts.
   static let lamportStep: UInt64 = 1 << 24
@@ -128,14 +129,14 @@ public struct Document: Sendable {
   /// others in document order.
   public func all(_ kind: EntryBody.Kind) -> [SignedEntry] { retention.all(kind) }
 
-  /// The number of changes to entries of one kind, for readers that cache derived state.
-  public func version(of kind: EntryBody.Kind) -> UInt64 { versions[Int(kind.rawValue)] }
+  /// The owner's newest grant for a key, if there is one, and those of other members.
+  func grants(for subject: NodeID) -> [SignedEntry] { retention.grants(for: subject) }
 
-  /// The authors of the redemptions that have come or gone since the version of redemptions was
-  /// `version`; nil if they are no longer known.
-  func redeemers(since version: UInt64) -> [NodeID]? {
-    let changes = self.version(of: .redemption) &- version
-    return changes <= redeemers.count ? redeemers.suffix(Int(changes)) : nil
+  /// The keys whose redemptions and grants have come or gone since `rightsVersion` was `version`;
+  /// nil if the change may concern any key.
+  func concerned(since version: UInt64) -> [NodeID]? {
+    let changes = rightsVersion &- version
+    return changes <= concerned.count ? concerned.suffix(Int(changes)) : nil
   }
 
   /// The id that represents a quarantined author in the document.
@@ -252,8 +253,8 @@ public struct Document: Sendable {
     }
     equivocations[author] = Witness(id: id, entries: witnesses)
     add(id, nil)
-    for position in versions.indices { versions[position] &+= 1 }
-    redeemers = []
+    rightsVersion &+= 1
+    concerned = []
     return .quarantined(author, removed: removed)
   }
 
@@ -286,11 +287,14 @@ public struct Document: Sendable {
   }
 
   private mutating func touch(_ entry: SignedEntry) {
-    guard let kind = entry.entry.body.kind else { return }
-    versions[Int(kind.rawValue)] &+= 1
-    guard kind == .redemption else { return }
-    redeemers.append(entry.entry.author)
-    if redeemers.count > Self.redeemerLimit { redeemers.removeFirst() }
+    switch entry.entry.body {
+    case .redemption: concerned.append(entry.entry.author)
+    case .grant(let grant) where !grant.isBearer: concerned.append(grant.subject)
+    case .grant, .epoch: concerned = []
+    default: return
+    }
+    rightsVersion &+= 1
+    if concerned.count > Self.concernedLimit { concerned.removeFirst() }
   }
 
   private func index(of id: EntryID) -> Int? {
@@ -349,5 +353,13 @@ extension Array {
       if holds(self[middle]) { high = middle } else { low = middle + 1 }
     }
     return low
+  }
+}
+
+extension Array where Element: Comparable {
+  /// Whether a sorted array contains an element, by binary search.
+  func containsInOrder(_ element: Element) -> Bool {
+    let position = partitionIndex { $0 >= element }
+    return position < count && self[position] == element
   }
 }

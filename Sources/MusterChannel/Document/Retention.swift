@@ -278,6 +278,14 @@ struct Retention: Sendable {
     return faults
   }
 
+  /// The owner's grant for a key, if there is one, and those of other members.
+  func grants(for subject: NodeID) -> [SignedEntry] {
+    let others = grantsOfOthers.entries.filter {
+      if case .grant(let grant) = $0.entry.body { grant.subject == subject } else { false }
+    }
+    return (grants[subject].map { [$0] } ?? []) + others
+  }
+
   func all(_ kind: EntryBody.Kind) -> [SignedEntry] {
     switch kind {
     case .presence, .neighbourReport, .redemption, .joining: registers[kind]?.entries ?? []

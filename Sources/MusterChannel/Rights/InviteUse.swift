@@ -33,7 +33,7 @@ struct InviteUse: Sendable {
   /// known.
   var published: SignedGrant?
   /// The keys whose redemption an owner has confirmed, whatever their roles are now; sorted by id.
-  var confirmed: [NodeID] = []
+  private(set) var confirmed: [NodeID] = []
   /// The keys that have redeemed the invite and are not confirmed, in the order in which they get
   /// what is left of it.
   private(set) var pending: [NodeID] = []
@@ -63,9 +63,8 @@ struct InviteUse: Sendable {
   /// `signed`. A key that shows its redemption itself (`isDirect`) comes after those before it; one
   /// that others have let in may precede them.
   func isLeft(for member: NodeID, with signed: SignedGrant, isDirect: Bool) -> Bool {
-    guard let terms = signed.grant.terms else { return false }
-    if isConfirmed(member) { return true }
-    guard let left = left(of: terms), left <= pending.count else { return true }
+    if confirmed.containsInOrder(member) { return true }
+    guard let left = left(of: signed), left <= pending.count else { return true }
     guard !isDirect, published != nil else { return !isDirect }
     return left > 0 && Self.precedes(rank(of: member), rank(of: pending[left - 1]))
   }
@@ -76,24 +75,36 @@ struct InviteUse: Sendable {
     note(grant)
   }
 
-  /// Adds a key that has redeemed the invite by `grant`; returns the keys that may have lost their
-  /// use to it.
-  mutating func insert(_ key: NodeID, by grant: Grant) -> [NodeID] {
+  /// Adds a key that has redeemed the invite by `grant`.
+  mutating func insert(_ key: NodeID, by grant: Grant) {
     note(grant)
+    pending.insert(key, at: position(of: key))
+  }
+
+  /// Takes a key out that no longer redeems the invite, or whose use an owner has confirmed.
+  mutating func remove(_ key: NodeID) {
     let position = position(of: key)
-    pending.insert(key, at: position)
-    return lefts.compactMap { left in
-      position < left && left < pending.count ? pending[left] : nil
+    if position < pending.count, pending[position] == key { pending.remove(at: position) }
+  }
+
+  /// Notes that an owner has confirmed a key's use.
+  mutating func confirm(_ key: NodeID) {
+    confirmed.insert(key, at: confirmed.partitionIndex { $0 >= key })
+  }
+
+  /// Notes that a key's use is no longer confirmed.
+  mutating func unconfirm(_ key: NodeID) {
+    if confirmed.containsInOrder(key) {
+      confirmed.remove(at: confirmed.partitionIndex { $0 >= key })
     }
   }
 
-  /// Takes a key out that no longer redeems the invite; returns the keys that may have got its use.
-  mutating func remove(_ key: NodeID) -> [NodeID] {
-    let position = position(of: key)
-    guard position < pending.count, pending[position] == key else { return [] }
-    pending.remove(at: position)
-    return lefts.compactMap { left in
-      position < left && left <= pending.count ? pending[left - 1] : nil
+  /// The last of the `pending` keys that get a use, and the first that does not, by each of the
+  /// `limits`: one key more or less concerns no others.
+  var borderline: [NodeID] {
+    limits.flatMap { limit -> [NodeID] in
+      let left = Int(limit) - confirmed.count
+      return [left - 1, left].filter(pending.indices.contains).map { pending[$0] }
     }
   }
 
@@ -101,14 +112,6 @@ struct InviteUse: Sendable {
     guard isLimited, let uses = grant.terms?.uses, uses > 0 else { return }
     let position = limits.partitionIndex { $0 >= uses }
     if position == limits.count || limits[position] != uses { limits.insert(uses, at: position) }
-  }
-
-  /// What each of the `limits` leaves for unconfirmed keys.
-  private var lefts: [Int] { limits.map { Int($0) - confirmed.count } }
-
-  private func isConfirmed(_ key: NodeID) -> Bool {
-    let position = confirmed.partitionIndex { $0 >= key }
-    return position < confirmed.count && confirmed[position] == key
   }
 
   /// The index of a key in `pending`, or the one at which it belongs.
@@ -129,8 +132,9 @@ struct InviteUse: Sendable {
   }
 
   /// The number of uses that are left for unconfirmed keys; nil for any number.
-  private func left(of terms: Grant.Terms) -> Int? {
-    isLimited && terms.uses > 0 ? Int(terms.uses) - confirmed.count : nil
+  private func left(of signed: SignedGrant) -> Int? {
+    guard isLimited, let uses = signed.grant.terms?.uses, uses > 0 else { return nil }
+    return Int(uses) - confirmed.count
   }
 
   private func rank(of member: NodeID) -> [UInt8] {
@@ -144,8 +148,14 @@ struct InviteUse: Sendable {
   /// Why the invite gives nothing to a key that has redeemed it by the grant in `signed`; nil if it
   /// gives its role.
   func refusal(of member: NodeID, with signed: SignedGrant) -> Refusal? {
+    if !isRevoked, left(of: signed) == nil || confirmed.containsInOrder(member) { return nil }
+    return refusal(at: position(of: member), with: signed)
+  }
+
+  /// Why the invite gives nothing to the `pending` key at `position`, which has redeemed it by the
+  /// grant in `signed`; nil if it gives its role.
+  func refusal(at position: Int, with signed: SignedGrant) -> Refusal? {
     if isRevoked { return .removed }
-    guard let left = signed.grant.terms.flatMap(left), !isConfirmed(member) else { return nil }
-    return position(of: member) < left ? nil : .inviteUsedUp
+    return left(of: signed).map { position < $0 } ?? true ? nil : .inviteUsedUp
   }
 }

@@ -43,6 +43,11 @@ struct MemberGrants: Equatable, Sendable {
   /// The one-time key of the invite whose use by this key an owner has confirmed.
   var confirmedInvite: NodeID? { direct.first { $0.grant.invite != nil }?.grant.invite }
 
+  /// The invite that the key has redeemed, unless an owner has confirmed the use.
+  var unconfirmedInvite: Grant? {
+    invite.flatMap { $0.grant.subject == confirmedInvite ? nil : $0.grant }
+  }
+
   /// The time at which the next of the grants expires, in seconds since 1970; nil if none does.
   func nextExpiry(after wallSeconds: UInt64) -> UInt64? {
     var next: UInt64?

@@ -3,36 +3,36 @@ import MusterWire
 
 /// The derivation of the grants of each key from the entries of a document.
 extension Rights {
-  /// The owner's key changes that are in effect, numbered from 1 without a gap.
+  /// The key changes of `owner`, by number and age.
+  static func changes(
+    _ entries: [SignedEntry], of owner: NodeID
+  ) -> [(change: EpochChange, entry: SignedEntry)] {
+    entries.compactMap { entry -> (change: EpochChange, entry: SignedEntry)? in
+      guard entry.entry.author == owner, case .epoch(let change) = entry.entry.body else {
+        return nil
+      }
+      return (change, entry)
+    }
+    .sorted {
+      $0.change.number != $1.change.number
+        ? $0.change.number < $1.change.number : $0.entry < $1.entry
+    }
+  }
+
+  /// The `changes` that are in effect, numbered from 1 without a gap; `grants` are the owner's.
   ///
   /// A change takes effect once the new grants for its `kept` members are known: without these
   /// grants, the members would have no role.
   static func chain(
-    _ entries: [SignedEntry], of owner: NodeID, grants: [SignedEntry]
+    _ changes: [(change: EpochChange, entry: SignedEntry)], grants: [SignedEntry]
   ) -> [(change: EpochChange, entry: SignedEntry)] {
-    var candidates: [(change: EpochChange, entry: SignedEntry)] = []
-    for entry in entries where entry.entry.author == owner {
-      if case .epoch(let change) = entry.entry.body { candidates.append((change, entry)) }
-    }
-    candidates.sort {
-      $0.change.number != $1.change.number
-        ? $0.change.number < $1.change.number : $0.entry < $1.entry
-    }
-    var granted: [UInt64] = []
-    for entry in grants where entry.entry.author == owner {
-      if case .grant(let grant) = entry.entry.body { granted.append(grant.subject.key.prefix) }
-    }
-    granted.sort()
-    func isGranted(_ member: UInt64) -> Bool {
-      let index = granted.partitionIndex { $0 >= member }
-      return index < granted.count && granted[index] == member
-    }
+    let granted = grants.compactMap { SignedGrant($0)?.grant.subject.key.prefix }.sorted()
     var chain: [(change: EpochChange, entry: SignedEntry)] = []
-    for candidate in candidates where chain.count < Limits.epochs {
+    for candidate in changes where chain.count < Limits.epochs {
       let last = chain.last
       guard candidate.change.number == UInt32(chain.count) + 1,
         candidate.change.previous == last?.entry.id ?? .zero,
-        candidate.change.kept.allSatisfy(isGranted)
+        candidate.change.kept.allSatisfy(granted.containsInOrder)
       else { continue }
       chain.append(candidate)
     }
@@ -52,7 +52,7 @@ extension Rights {
   }
 
   /// The result of verifying the redemption in `entry`, which may be known.
-  private func result(of redemption: Redemption, in entry: SignedEntry) -> CheckedRedemption {
+  func result(of redemption: Redemption, in entry: SignedEntry) -> CheckedRedemption {
     let author = entry.entry.author
     if let known = checked[author], known.id == entry.id { return known }
     let grant = Invites.verified(redemption, by: author, in: channel)
@@ -95,9 +95,8 @@ extension Rights {
       uses[signed.grant.subject] = InviteUse(isLimited: policy.limitsUses, published: signed)
     }
     for (member, held) in memberGrants {
-      let confirming = held.confirmedInvite
-      if let confirming { use(of: confirming) { $0.confirmed.append(member) } }
-      guard let invite = held.invite?.grant, invite.subject != confirming else { continue }
+      if let invite = held.confirmedInvite { use(of: invite) { $0.confirm(member) } }
+      guard let invite = held.unconfirmedInvite else { continue }
       use(of: invite.subject) { $0.append(member, by: invite) }
     }
     for invite in uses.keys { use(of: invite) { $0.sortPending() } }
@@ -109,76 +108,24 @@ extension Rights {
         }
       }
     }
-    for member in memberGrants.keys { decideOnUse(by: member) }
-  }
-
-  private mutating func decideOnUse(by member: NodeID) {
-    guard let signed = memberGrants[member]?.invite else { return }
-    let refusal = uses[signed.grant.subject]?.refusal(of: member, with: signed)
-    _ = memberGrants.update(member) { $0.inviteRefusal = refusal }
+    for (invite, use) in uses {
+      for (position, member) in use.pending.enumerated() {
+        _ = memberGrants.update(member) { held in
+          held.inviteRefusal = held.invite.flatMap { use.refusal(at: position, with: $0) }
+        }
+      }
+      guard use.isRevoked else { continue }
+      for member in use.confirmed where memberGrants[member]?.invite?.grant.subject == invite {
+        _ = memberGrants.update(member) { $0.inviteRefusal = .removed }
+      }
+    }
   }
 
   /// Whether a grant may give a role: the channel's owner signed it, or a member with the owner
   /// role, who grants lower ones.
-  private func counts(_ signed: SignedGrant) -> Bool {
+  func counts(_ signed: SignedGrant) -> Bool {
     if signed.author == owner { return true }
-    guard signed.grant.role < .owner else { return false }
-    let position = owners.partitionIndex { $0 >= signed.author }
-    return position < owners.count && owners[position] == signed.author
-  }
-}
-
-/// A holder of an invite for many can make any number of redemptions. Each concerns its own key and
-/// the one whose use it takes, so that the rights follow without being derived anew.
-extension Rights {
-  /// Follows the redemptions of these keys, which have come or gone. Returns the keys whose rights
-  /// have changed; nil if those of others may have, so that all has to be derived.
-  mutating func follow(_ redeemers: [NodeID], in document: Document) -> [NodeID]? {
-    var changed: [NodeID] = []
-    for key in redeemers {
-      let entry = document.newest(.redemption, of: key)
-      let (former, now) = (checked[key], entry.flatMap(result))
-      guard former?.id != now?.id else { continue }
-      // The grants and invites that an owner has signed count for others.
-      let isOfOwner = [former?.signed, now?.signed].contains { $0?.grant.role == .owner }
-      guard !isOfOwner else { return nil }
-      checked[key] = now
-      changed += [key] + takeInvite(from: key)
-      if let signed = now?.signed, counts(signed) { changed += give(signed, to: key) }
-    }
-    for key in changed {
-      decideOnUse(by: key)
-      admissions[key] = admission(of: key)
-    }
-    return changed
-  }
-
-  private func result(of entry: SignedEntry) -> CheckedRedemption? {
-    guard case .redemption(let redemption) = entry.entry.body else { return nil }
-    return result(of: redemption, in: entry)
-  }
-
-  /// Takes the invite that a key has redeemed from it; returns the keys that may use it instead.
-  private mutating func takeInvite(from key: NodeID) -> [NodeID] {
-    guard let held = memberGrants[key], let invite = held.invite?.grant.subject else { return [] }
-    _ = memberGrants.update(key) { ($0.invite, $0.inviteRefusal) = (nil, nil) }
-    if memberGrants[key]?.isEmpty ?? false { memberGrants[key] = nil }
-    guard invite != held.confirmedInvite else { return [] }
-    let next = uses.update(invite) { $0.remove(key) }
-    if uses[invite]?.isEmpty ?? false { uses[invite] = nil }
-    return next ?? []
-  }
-
-  /// Gives a key the invite that it has redeemed; returns the keys that may no longer use it.
-  private mutating func give(_ signed: SignedGrant, to key: NodeID) -> [NodeID] {
-    let invite = signed.grant.subject
-    memberGrants[key, default: MemberGrants()].invite = signed
-    guard invite != memberGrants[key]?.confirmedInvite else { return [] }
-    if uses.index(of: invite) == nil {
-      let removal = chain.last { $0.change.removed.contains(invite) }?.entry
-      use(of: invite) { $0.removal = removal }
-    }
-    return uses.update(invite) { $0.insert(key, by: signed.grant) } ?? []
+    return signed.grant.role < .owner && owners.containsInOrder(signed.author)
   }
 
   /// Changes what is known of an invite in place.

@@ -23,6 +23,8 @@ public struct Rights: Sendable {
   public let settings: ChannelSettings
   /// The owner's key changes, numbered from 1 without a gap; at most `Limits.epochs`.
   var chain: [(change: EpochChange, entry: SignedEntry)] = []
+  /// The prefixes of the ids of members that key changes wait for or have waited for; sorted.
+  private(set) var kept: [UInt64] = []
   /// The grants, invites and removals of each key.
   var memberGrants = PeerTable<NodeID, MemberGrants>()
   /// The invites that are known, by their one-time keys.
@@ -36,7 +38,8 @@ public struct Rights: Sendable {
   /// expired; sorted by id.
   var owners: [NodeID] = []
   var quarantined: [NodeID] = []
-  private var basis: Basis?
+  /// The version of the document that the rights were derived from.
+  private var basis: UInt64?
   let policy: ChannelPolicy
 
   /// Describes a created channel, or an open one if `genesis` is nil. The rights of a created
@@ -238,17 +241,6 @@ public struct Rights: Sendable {
     .sorted { $1.grant < $0.grant }.map(\.member)
   }
 
-  /// The versions of the entries that the rights were derived from.
-  private struct Basis: Equatable {
-    let grants, redemptions, epochs: UInt64
-
-    init(_ document: Document) {
-      grants = document.version(of: .grant)
-      redemptions = document.version(of: .redemption)
-      epochs = document.version(of: .epoch)
-    }
-  }
-
   /// Recomputes the rights if grants, redemptions, key changes or quarantined authors have changed.
   /// Returns the only keys whose rights differ from before; nil if those of any key may.
   @discardableResult
@@ -256,13 +248,11 @@ public struct Rights: Sendable {
     let isQuarantineAlike = document.quarantined == quarantined
     quarantined = document.quarantined
     guard let owner else { return nil }
-    let now = Basis(document)
-    guard now != basis || !isQuarantineAlike else { return nil }
     let former = basis
-    basis = now
-    if let former, isQuarantineAlike, former.grants == now.grants, former.epochs == now.epochs,
-      let redeemers = document.redeemers(since: former.redemptions),
-      let changed = follow(redeemers, in: document)
+    basis = document.rightsVersion
+    guard basis != former || !isQuarantineAlike else { return nil }
+    if let former, isQuarantineAlike, let keys = document.concerned(since: former),
+      let changed = follow(keys, in: document)
     {
       return changed
     }
@@ -272,7 +262,9 @@ public struct Rights: Sendable {
 
   private mutating func derive(from document: Document, owner: NodeID) {
     let grants = document.all(.grant)
-    chain = Self.chain(document.all(.epoch), of: owner, grants: grants)
+    let changes = Self.changes(document.all(.epoch), of: owner)
+    kept = changes.flatMap(\.change.kept).sorted()
+    chain = Self.chain(changes, grants: grants.filter { $0.entry.author == owner })
     inviteEpoch = chain.last { !$0.change.removed.isEmpty }?.change.number ?? 0
     checkRedemptions(document.all(.redemption))
     collectGrants(grants, owner: owner)

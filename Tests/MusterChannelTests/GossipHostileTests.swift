@@ -138,11 +138,26 @@ struct GossipHostileTests {
         sent[index] += bytes(of: .ranges([list([])]), &gossip, from: sender, at: now)
       }
     }
-    // 20 s, and what is there at the beginning.
+    // 20 s, and what is there at the beginning. The first to ask gets more, the other its part of
+    // the half that is divided.
     #expect(sent[0] + sent[1] <= 20 * 20_000 + 64_000)
-    #expect(sent.allSatisfy { $0 >= 180_000 })
+    #expect(sent.allSatisfy { $0 >= 20 * 20_000 / 4 })
     gossip.limitDeliveries(toBytesPerSecond: nil, at: seconds(100))
     #expect(bytes(of: .ranges([list([])]), &gossip, at: seconds(102)) > 60_000)
+  }
+
+  /// What one member writes without end does not keep the budget from what another wrote last.
+  @Test func principalsTakeTurns() {
+    var gossip = filled(500)
+    let last = Entries.signed(9, sequence: 1, lamport: 600, Entries.message("I am back"))
+    gossip.restore([last])
+    gossip.limitDeliveries(toBytesPerSecond: 2000, at: seconds(1))
+    // The neighbour has used the budget up.
+    let first = Control.want([gossip.document.all(.message)[0].id.prefix])
+    while bytes(of: first, &gossip, at: seconds(1)) > 0 {}
+    let ranges = Control.ranges([list([])])
+    let out = gossip.receive(ranges, from: peer, at: seconds(2)).entries(to: peer)
+    #expect(!out.isEmpty && out.count < 20 && out.contains(last.bytes))
   }
 
   @Test func aNeighbourThatListsMissingEntriesBlocksNoOther() {

@@ -199,8 +199,7 @@ public struct Document: Sendable {
   private mutating func keep(_ entry: SignedEntry) -> Insertion {
     // A single entry with an absurd counter must not exhaust the Lamport clock for all members.
     lamport = max(lamport, min(entry.entry.lamport, lamport &+ Self.lamportStep))
-    let principal = admissions[entry.entry.author]?.principal ?? entry.entry.author
-    guard let removed = retention.insert(entry, of: principal) else {
+    guard let removed = retention.insert(entry, of: admittedPrincipal(of: entry)) else {
       note(entry)
       return .superseded
     }
@@ -216,6 +215,15 @@ public struct Document: Sendable {
       note(old)
     }
     return .inserted(removed: removed)
+  }
+
+  /// The principal to whose share an entry counts (`Shares`).
+  func principal(of entry: SignedEntry) -> NodeID {
+    retention.principal(of: entry, by: admittedPrincipal(of: entry))
+  }
+
+  private func admittedPrincipal(of entry: SignedEntry) -> NodeID {
+    admissions[entry.entry.author]?.principal ?? entry.entry.author
   }
 
   private mutating func note(_ entry: SignedEntry) {

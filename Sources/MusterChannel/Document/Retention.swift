@@ -187,18 +187,28 @@ struct Retention: Sendable {
     unknown = log(Limits.unknownEntries, Limits.unknownEntriesPerAuthor)
   }
 
+  /// The principal to whose share an entry counts, of whose author `principal` is the principal:
+  /// what concerns an invite counts to those who come by it.
+  func principal(of entry: SignedEntry, by principal: NodeID) -> NodeID {
+    switch entry.entry.body {
+    case .redemption(let redemption): redemption.oneTimeKey ?? principal
+    case .grant(let grant) where entry.entry.author == owner: grant.invite ?? grant.subject
+    default: principal
+    }
+  }
+
   /// Inserts an entry, of whose author `principal` is the principal; returns the entries that it
   /// displaces, or nil if it is not kept.
   mutating func insert(_ entry: SignedEntry, of principal: NodeID) -> [SignedEntry]? {
     let author = entry.entry.author
+    let principal = self.principal(of: entry, by: principal)
     switch entry.entry.body {
     case .presence:
       return registers.presence.insert(entry, under: author, of: principal, policy)
     case .neighbourReport:
       return registers.neighbourReport.insert(entry, under: author, of: principal, policy)
-    case .redemption(let redemption):
-      return registers.redemption.insert(
-        entry, under: author, of: redemption.oneTimeKey ?? principal, policy)
+    case .redemption:
+      return registers.redemption.insert(entry, under: author, of: principal, policy)
     case .joining:
       return registers.joining.insert(entry, under: author, of: principal, policy)
     case .grant(let grant):
@@ -208,8 +218,7 @@ struct Retention: Sendable {
         guard entry.entry.lamport <= Entry.lamportLimit / 2 else { return nil }
         return grantsOfOthers.insert(entry, of: principal)
       }
-      return grants.insert(
-        entry, under: grant.subject, of: grant.invite ?? grant.subject, policy)
+      return grants.insert(entry, under: grant.subject, of: principal, policy)
     case .claim, .end: return calls.insert(entry, of: principal)
     case .moderation: return owner == nil ? nil : moderations.insert(entry, of: principal)
     case .message: return messages.insert(entry, of: principal)

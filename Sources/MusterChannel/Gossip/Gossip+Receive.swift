@@ -121,10 +121,35 @@ extension Gossip {
   /// Queues entries that a neighbour lacks or wants, as far as the budgets go; the next comparison
   /// finds the others.
   private mutating func deliver(_ entries: [SignedEntry], to position: Int, at now: Instant) {
-    for entry in Self.inOrder(entries) where !neighbours[at: position].outbox.contains(entry.id) {
+    var lacking = entries.filter { !neighbours[at: position].outbox.contains($0.id) }
+    let bytes = lacking.reduce(0) { $0 + $1.bytes.count }
+    if !neighbours[at: position].delivery.has(Double(bytes), at: now) { lacking = inTurns(lacking) }
+    var affordable: [SignedEntry] = []
+    for entry in lacking {
       guard mayDeliver(entry, to: position, at: now) else { break }
-      neighbours[at: position].outbox.add(entry)
+      affordable.append(entry)
     }
+    for entry in Self.inOrder(affordable) { neighbours[at: position].outbox.add(entry) }
+  }
+
+  /// Sorts entries so that principals take turns, those with the fewest entries first, and any of
+  /// those with equally many. Otherwise someone with many could keep the budgets from all that
+  /// comes after these, comparison by comparison.
+  private mutating func inTurns(_ entries: [SignedEntry]) -> [SignedEntry] {
+    var principals = PeerTable<NodeID, (order: UInt64, entries: [SignedEntry])>()
+    for entry in Self.inOrder(entries) {
+      let principal = document.principal(of: entry)
+      if principals.index(of: principal) == nil { principals[principal] = (random.next(), []) }
+      _ = principals.update(principal) { $0.entries.append(entry) }
+    }
+    let lists = principals.map(\.value)
+      .sorted { ($0.entries.count, $0.order) < ($1.entries.count, $1.order) }.map(\.entries)
+    var (turns, first): ([SignedEntry], Int) = ([], 0)
+    for turn in 0..<(lists.last?.count ?? 0) {
+      while lists[first].count <= turn { first += 1 }
+      turns += lists[first...].map { $0[turn] }
+    }
+    return turns
   }
 
   /// Sorts grants, redemptions and key changes before the entries that they permit, and entries

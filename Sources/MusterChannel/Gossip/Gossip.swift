@@ -56,8 +56,10 @@ public struct Gossip: Sendable {
   static let deliveryCapacity = 256_000.0
   /// The lowest rate that `limitDeliveries` sets, in bytes per second: a few messages.
   static let slowestDelivery = 2_000.0
-  /// What a neighbour gets at once in a call, in bytes: the roster of some tens of members.
+  /// What neighbours get at once in a call, in bytes: the roster of some tens of members to the
+  /// first that asks, and a few entries to each.
   static let callCapacity = 32_000.0
+  static let ownCallCapacity = 4_000.0
 
   /// The maximum number of waiting entries: a newcomer to a full channel may receive this many
   /// before their authors' grants. Entries beyond this number are dropped and arrive again by
@@ -91,7 +93,7 @@ public struct Gossip: Sendable {
   /// The first time at which this document was equal to that of a neighbour, so that this node knew
   /// what a neighbour knew; nil before.
   public internal(set) var comparedAt: Instant?
-  /// The budget for the deliveries to all neighbours together; nil if only each has its own.
+  /// The budget for what neighbours want beyond their own, first come, first served; nil for none.
   private(set) var sharedDelivery: TokenBucket?
   private var compareAt: Instant?
   private var firstInterval = Gossip.firstComparisonInterval
@@ -179,21 +181,25 @@ public struct Gossip: Sendable {
   }
 
   /// Limits the entries that neighbours lack or want to so many bytes per second for all of them
-  /// together, of which each gets half at most; nil for no limit but each neighbour's own.
+  /// together; nil for no limit but each neighbour's own.
+  ///
+  /// Half of it is divided equally, so that those who ask for the document again and again leave
+  /// something to a member that has returned and lacks what was written meanwhile.
   public mutating func limitDeliveries(toBytesPerSecond rate: Double?, at now: Instant) {
-    let total = rate.map { min(max($0, Self.slowestDelivery), Self.deliveryRate) }
-    if let total {
-      let capacity = max(total, Self.callCapacity * 2)
-      var shared = sharedDelivery ?? TokenBucket(capacity: capacity, perSecond: total)
-      shared.set(capacity: capacity, perSecond: total, at: now)
+    var own = (capacity: Self.deliveryCapacity, rate: Self.deliveryRate)
+    if let half = rate.map({ min(max($0, Self.slowestDelivery), Self.deliveryRate) / 2 }) {
+      let capacity = max(half, Self.callCapacity)
+      var shared = sharedDelivery ?? TokenBucket(capacity: capacity, perSecond: half)
+      shared.set(capacity: capacity, perSecond: half, at: now)
       sharedDelivery = shared
+      let share = half / Double(max(neighbours.count, 1))
+      own = (max(share, Self.ownCallCapacity), share)
     } else {
       sharedDelivery = nil
     }
     for position in 0..<neighbours.count {
       neighbours[at: position].delivery.set(
-        capacity: total.map { max($0 / 2, Self.callCapacity) } ?? Self.deliveryCapacity,
-        perSecond: total.map { $0 / 2 } ?? Self.deliveryRate, at: now)
+        capacity: own.capacity, perSecond: own.rate, at: now)
     }
   }
 
@@ -201,13 +207,11 @@ public struct Gossip: Sendable {
   /// exhausted.
   mutating func mayDeliver(_ entry: SignedEntry, to position: Int, at now: Instant) -> Bool {
     let size = Double(entry.bytes.count)
-    guard neighbours[at: position].delivery.take(size, at: now),
-      sharedDelivery?.take(size, at: now) ?? true
-    else {
-      counters.overBudget &+= 1
-      return false
-    }
-    return true
+    let may =
+      neighbours[at: position].delivery.take(size, at: now)
+      || sharedDelivery?.take(size, at: now) ?? false
+    if !may { counters.overBudget &+= 1 }
+    return may
   }
 
   /// Retransmits entries, acknowledges them and runs anti-entropy when due; has no effect before

@@ -179,8 +179,6 @@ static void fill_v4(muster_interface *out, const struct ifaddrs *entry) {
         (const uint8_t *)&((const struct sockaddr_in *)entry->ifa_netmask)->sin_addr, 4);
   if ((entry->ifa_flags & IFF_BROADCAST) && entry->ifa_broadaddr)
     memcpy(out->broadcast, &((const struct sockaddr_in *)entry->ifa_broadaddr)->sin_addr, 4);
-  else
-    out->flags &= ~MUSTER_INTERFACE_BROADCAST;
 }
 
 // getifaddrs does not report per-address flags; /proc/net/if_inet6 does, and only IPv6 has them.

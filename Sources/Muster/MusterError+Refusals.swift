@@ -75,16 +75,6 @@ extension MusterError {
       hint: "muster channel grant gives a role again")
   }
 
-  /// Creates the notice that a peer that others know of could not be reached.
-  init(unreached peer: NodeID, tried addresses: [Address], channel: String) {
-    let list = addresses.map(\.description).joined(separator: ", ")
-    self.init(
-      "\(peer.short) is registered for \(channel), but answers at none of its addresses, "
-        + list,
-      hint: "if it is still running, a NAT or a firewall is in between: let a member join that "
-        + "both can reach, which then relays, or forward a UDP port to one of you and use --listen")
-  }
-
   /// Creates the notice that this node's role ends in so many seconds.
   init(roleEnds seconds: UInt64, isProvisional: Bool, channel: String) {
     let time = seconds > 90 ? "\((seconds + 30) / 60) minutes" : "\(seconds) s"

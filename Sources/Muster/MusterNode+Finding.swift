@@ -28,6 +28,7 @@ extension MusterNode {
       peerNames.isBeingResolved = false
       guard !isStopping else { return }
       usePeers(Self.contacts(found))
+      warnOfNames(found)
       if peerNames.entries != names.entries { resolvePeers() }
     }
   }
@@ -52,12 +53,12 @@ extension MusterNode {
       guard !isStopping else { return }
       perform(node.setRendezvous(Self.contacts(found), at: now))
       rememberRendezvous(found)
-      warnOfSilence(found)
+      warnOfRendezvous(found)
       if rendezvousNames.entries != names.entries { resolveRendezvous() }
     }
   }
 
-  private typealias Found = (entry: PeerResolver.Entry, addresses: [Address])
+  typealias Found = (entry: PeerResolver.Entry, addresses: [Address])
 
   private static func contacts(_ found: [Found]) -> [Contact] {
     found.flatMap { one in one.addresses.map { Contact($0, for: one.entry.channels) } }
@@ -89,32 +90,6 @@ extension MusterNode {
     node.setFinders(
       rendezvousServers: rendezvousNames.entries.count,
       others: !peerNames.entries.isEmpty || dht != nil)
-  }
-
-  /// Warns once if no rendezvous server has answered for 9 s, because members beyond the LAN cannot
-  /// be found then.
-  private func warnOfSilence(_ found: [Found]) {
-    guard node.answeringRendezvous.isEmpty, !isStopping else {
-      rendezvousAskedAt = nil
-      return
-    }
-    guard let askedAt = rendezvousAskedAt else {
-      rendezvousAskedAt = now
-      return
-    }
-    guard !hasWarnedOfSilence, now - askedAt >= .seconds(Self.resolveSeconds - 1) else { return }
-    hasWarnedOfSilence = true
-    // Names from an invite are untrusted text.
-    func shown(_ text: String) -> String { DisplayText.sanitized(text, limit: 80) }
-    let names = found.map { shown($0.entry.endpoint.text) }
-    let unknown = found.filter(\.addresses.isEmpty).map { shown($0.entry.endpoint.host) }
-    emit(
-      .warning(
-        MusterError(
-          unknown.count == found.count
-            ? "no addresses are known of \(unknown.joined(separator: ", "))"
-            : "no rendezvous answers: \(names.joined(separator: ", "))",
-          hint: "muster doctor\(names.map { " --rendezvous \($0)" }.joined()) tells why")))
   }
 
   /// Stores the rendezvous servers of each channel for the next start, beginning with those that

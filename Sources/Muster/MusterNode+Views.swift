@@ -60,6 +60,10 @@ extension MusterNode {
   func hostEvent(_ event: NodeEvent, in channel: ChannelID) -> Event? {
     guard let name = name(of: channel) else { return nil }
     switch event {
+    case .channel(.runsTwice(let member)):
+      guard member != id else { return warningOfTwin(at: nil) }
+      let shown = shownNames(of: [member], in: channel).joined()
+      return .warning(MusterError(runsTwice: shown, channel: name))
     case .channel(let event): return hostEvent(event, named: name)
     case .linkUp(let member, let address, let via):
       return .linkUp(channel: name, member, address: address, via: via)
@@ -83,7 +87,10 @@ extension MusterNode {
       decided("member refused", name, peer, ["reason": "\(reason)"])
       return nil
     case .unreached(let peer, let addresses):
-      return .warning(MusterError(unreached: peer, tried: addresses, channel: name))
+      let near = addresses.first { address in interfaces.contains { $0.reaches(address) } }
+      return .warning(
+        MusterError(unreached: peer, tried: addresses, near: near, channel: name))
+    case .twin(let address): return warningOfTwin(at: address)
     case .pong(let member, let roundTrip, let route):
       noticePong(of: member, Pong(channel: channel, roundTrip: roundTrip, route: route))
       return nil
@@ -116,7 +123,7 @@ extension MusterNode {
     case .refused(let reason): .error(MusterError(reason, channel: name), command: nil)
     case .ownRoleEnds(let seconds, let isProvisional):
       .warning(MusterError(roleEnds: seconds, isProvisional: isProvisional, channel: name))
-    case .keyChanged, .ownRoleChanged: nil
+    case .keyChanged, .ownRoleChanged, .runsTwice: nil
     }
   }
 }

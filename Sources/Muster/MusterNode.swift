@@ -68,9 +68,7 @@ public actor MusterNode {
   nonisolated let dhtInbox = DHTInbox()
   /// The rendezvous servers of each channel last written to the store, as `HOST:PORT`.
   var rememberedRendezvous: [ChannelID: [String]] = [:]
-  /// The start of the current silence of all rendezvous servers; nil while a server answers.
-  var rendezvousAskedAt: Instant?
-  var hasWarnedOfSilence = false
+  var silence = Silence()
   var portKeeping = PortKeeping()
   var portMapper: PortMapper?
   private var repeated: [RepeatedTask] = []
@@ -196,6 +194,7 @@ public actor MusterNode {
     every(Self.interfacePollSeconds) { $0.updateInterfaces() }
     every(Self.wallClockSeconds) { $0.setWallClock() }
     every(1) { $0.emitStatistics() }
+    every(1) { $0.explainSolitude() }
     resolve()
     every(Self.resolveSeconds) { $0.resolve() }
     every(Self.interfacePollSeconds) { $0.maintainPortMapping() }

@@ -24,6 +24,11 @@ extension Node {
           isUnknown(link)
         else { continue }
         out.append(.event(.unreached(peer, tried: addresses), in: link.channel))
+      case .twin(let key, let address):
+        let own = SessionLinkID(key: key, peer: id)
+        guard let link = keyring.link(of: own), !hasTwin else { continue }
+        hasTwin = true
+        out.append(.event(.twin(address), in: link.channel))
       }
     }
   }

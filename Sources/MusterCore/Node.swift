@@ -114,6 +114,8 @@ public struct Node: ~Copyable, Sendable {
   /// The current settings.
   public internal(set) var configuration: Configuration
 
+  /// Whether this node has reported that its identity runs on another machine, too.
+  var hasTwin = false
   var discovery: Discovery {
     didSet { isDiscoveryStale = true }
   }

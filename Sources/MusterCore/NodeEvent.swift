@@ -36,6 +36,8 @@ public enum NodeEvent: Equatable, Sendable {
   /// A peer whose address others know has answered at none of these, and is in touch with no member
   /// either.
   case unreached(NodeID, tried: [Address])
+  /// This node's own identity runs on another machine, too, at this address.
+  case twin(Address)
   /// A member's reply to a ping of the host arrived over this route.
   case pong(NodeID, roundTrip: Duration, over: Route)
 }

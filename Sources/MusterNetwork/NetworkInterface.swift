@@ -10,6 +10,8 @@ public struct NetworkInterface: Equatable, Sendable {
   public var index: UInt32
   /// The address with port 0, and with its zone if it is link-local.
   public var address: Address
+  /// The number of bits that the address has in common with all others of its network.
+  public var prefixLength: Int
   /// The broadcast address of an IPv4 network; nil for point-to-point links and IPv6.
   public var broadcast: Address?
   /// Whether this is the loopback interface.
@@ -48,14 +50,38 @@ public struct NetworkInterface: Equatable, Sendable {
       own.host = .v6(high: high, low: low, zone: raw.index)
     }
     address = own
-    broadcast = nil
-    if raw.family == AF_INET, raw.flags & UInt32(MUSTER_INTERFACE_BROADCAST) != 0 {
-      let bytes = withUnsafeBytes(of: raw.broadcast) { Array($0) }
-      broadcast = Address(hostBytes: bytes, zone: 0, port: 0)
-    }
+    prefixLength = Int(raw.prefix_length)
+    broadcast = Self.broadcast(raw, of: own)
     isLoopback = raw.flags & UInt32(MUSTER_INTERFACE_LOOPBACK) != 0
     supportsMulticast = raw.flags & UInt32(MUSTER_INTERFACE_MULTICAST) != 0
     mtu = Int(raw.mtu)
     isTemporary = raw.is_temporary != 0
+  }
+
+  /// The broadcast address with port 0: the one that was set, or the last of the network, to which
+  /// the kernel has a route all the same.
+  private static func broadcast(_ raw: muster_interface, of own: Address) -> Address? {
+    guard case .v4(let host) = own.host, raw.flags & UInt32(MUSTER_INTERFACE_BROADCAST) != 0 else {
+      return nil
+    }
+    let set = Address(hostBytes: withUnsafeBytes(of: raw.broadcast) { Array($0) }, zone: 0, port: 0)
+    // getifaddrs gives the address itself where none was set.
+    if let set, set.host != own.host, set.host != .v4(0) { return set }
+    guard 1...30 ~= raw.prefix_length else { return nil }
+    return Address(host: .v4(host | UInt32.max >> raw.prefix_length), port: 0)
+  }
+
+  /// Whether an address is on this interface's network, where it is reached without a router.
+  public func reaches(_ other: Address) -> Bool {
+    guard !isLoopback else { return false }
+    switch (address.host, other.host) {
+    case (.v4(let own), .v4(let host)):
+      return prefixLength > 0 && (own ^ host) >> (32 - UInt32(min(prefixLength, 32))) == 0
+    case (.v6(let ownHigh, let ownLow, let ownZone), .v6(let high, let low, let zone)):
+      guard prefixLength > 0, zone == 0 || zone == ownZone else { return false }
+      guard prefixLength > 64 else { return (ownHigh ^ high) >> (64 - UInt64(prefixLength)) == 0 }
+      return ownHigh == high && (ownLow ^ low) >> (128 - UInt64(min(prefixLength, 128))) == 0
+    default: return false
+    }
   }
 }

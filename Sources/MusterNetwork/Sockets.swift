@@ -252,7 +252,8 @@ package final class Sockets {
           transmit(
             datagram[...], v4, Discovery.groupV4, interface: interface.index, source: source)
         }
-        if let broadcast = interface.broadcast {
+        if var broadcast = interface.broadcast {
+          broadcast.port = Discovery.port
           transmit(datagram[...], v4, broadcast, interface: interface.index, source: source)
         }
       }

@@ -29,6 +29,7 @@ extension Simulation {
     case .peerRefused(let peer, let reason): "refuses \(label(peer)): \(reason)"
     case .unreached(let peer, let addresses):
       "\(label(peer)) answers at none of \(addresses.count) addresses"
+    case .twin(let address): "runs at \(address), too"
     case .pong(let peer, let roundTrip, _):
       "\(label(peer)) answers after \(roundTrip.wholeNanoseconds / 1_000_000) ms"
     }
@@ -60,6 +61,7 @@ extension Simulation {
     case .commitFailed(let subject): "could not write: \(subject.rawValue)"
     case .notKept(let subject): "not kept: \(subject.rawValue)"
     case .ownRoleEnds(let seconds, _): "has its role for \(seconds) s more"
+    case .runsTwice(let member): "\(label(member)) runs twice"
     case .ownRoleChanged(let role): "is \(role.name)"
     }
   }

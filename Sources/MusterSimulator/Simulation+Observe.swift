@@ -33,7 +33,7 @@ extension Simulation {
     case .keyChanged(let epoch): trace.mark(.key(epoch), at: index, now)
     case .callEnded(let call, let reason): observe(call, ending: reason, at: index)
     case .memberJoined, .memberUpdated, .memberLeft, .ownRoleChanged, .ownRoleEnds, .notKept,
-      .moderated:
+      .moderated, .runsTwice:
       break
     }
   }

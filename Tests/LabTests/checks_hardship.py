@@ -4,6 +4,7 @@ import os
 import signal
 
 from check import check
+from nat import nft, reason_against_nat
 from netns import ip
 
 
@@ -29,6 +30,32 @@ def hosts_with_one_address_family_meet(t):
     address = nodes[0].wait("link.up")["address"]
     t.expect(address.startswith("10.77.0."), f"linked over {address}")
     t.figure("IPv4", address)
+
+
+@check(needs="namespaces", measures=True)
+def each_way_of_announcing_is_enough(t):
+    """The other ways are dropped at the hosts, as access points and containers do."""
+    if reason_against_nat():
+        t.skip(reason_against_nat())
+    groups = {"IPv4 multicast": "ip daddr 224.0.0.0/4", "IPv4 broadcast": "ip daddr 10.77.0.255",
+              "IPv6 multicast": "ip6 daddr ff00::/8 udp dport 47474"}
+    lan = t.lan(2)
+    for way in groups:
+        dropped = "; ".join(f"{to} drop" for other, to in groups.items() if other != way)
+        for host in lan.hosts:
+            nft(host.namespace, "flush ruleset; table inet lan { chain out {"
+                                f" type filter hook output priority 0; {dropped}; }}; }}")
+            # What most hosts have, and what addresses given by hand lack.
+            brd = ["broadcast", "10.77.0.255"] if way != "IPv4 broadcast" else []
+            ip("addr", "flush", "dev", "eth0", "scope", "global", namespace=host.namespace)
+            ip("addr", "add", f"{host.address}/24", *brd, "dev", "eth0", namespace=host.namespace)
+        nodes = _pair_on(t, lan)
+        linked = nodes[1].wait("link.up")
+        # A bridge learns of an IPv6 group a second after it is joined.
+        t.figure(way, linked["at"] - nodes[1].ready()["at"], "s", at_most=4)
+        for node in nodes:
+            node.send("quit")
+            node.ended(3)
 
 
 @check(needs="namespaces", measures=True)

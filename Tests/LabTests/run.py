@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 
 import check  # noqa: E402
 import checks_access  # noqa: E402, F401
+import checks_alone  # noqa: E402, F401
 import checks_call  # noqa: E402, F401
 import checks_command  # noqa: E402, F401
 import checks_detection  # noqa: E402, F401

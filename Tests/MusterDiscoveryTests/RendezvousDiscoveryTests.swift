@@ -56,7 +56,7 @@ private struct Apart {
   private mutating func perform(_ outputs: [Discovery.Output], of number: Int) {
     for output in outputs {
       switch output {
-      case .broadcast: break
+      case .broadcast, .twin: break
       case .found(let peer, _, _, _):
         let other = nodes.indices.first { testIdentity(UInt64($0) + 1).id == peer }
         if let other { found[number].insert(other) }

@@ -18,7 +18,7 @@ typedef struct {
   int32_t family;
   /// 4 or 16 bytes in network order.
   uint8_t address[16];
-  /// The IPv4 broadcast address in network order, valid if `flags` has MUSTER_INTERFACE_BROADCAST.
+  /// The IPv4 broadcast address in network order; 0.0.0.0 or the address itself if none was set.
   uint8_t broadcast[4];
   uint32_t prefix_length;
   /// The MTU in bytes.

@@ -198,11 +198,12 @@ extension ChannelState {
   private mutating func note(_ entry: SignedEntry, at now: Instant, _ out: inout [Output]) {
     let author = entry.entry.author
     switch entry.entry.body {
-    case .presence:
+    case .presence(let presence):
       changes.reachability = true
       // The entry was signed by an earlier process of this node, or before this node last left the
       // channel.
       if author == identity.id, entry != ownEntry { changes.ownIsOvertaken = true }
+      if author == identity.id { noteRun(presence.bootID, of: author, &out) }
       if neighbours.index(of: author) != nil {
         if isInSameRun(author) {
           reportIfMissing(author, at: now)
@@ -225,6 +226,10 @@ extension ChannelState {
     case .message: show(messages.insert(entry, at: now), &out)
     case .unknown: break
     }
+  }
+
+  mutating func noteRun(_ bootID: UInt64, of member: NodeID, _ out: inout [Output]) {
+    if runs.note(bootID, of: member) { out.append(.event(.runsTwice(member))) }
   }
 
   /// Schedules a neighbour report if the last one lacks a neighbour whose presence has arrived.

@@ -179,6 +179,7 @@ extension ChannelState {
   private mutating func welcome(_ member: Member, _ out: inout [Output]) {
     let before = roster[member.id]
     roster[member.id] = member
+    defer { noteRun(member.bootID, of: member.id, &out) }
     guard let before else {
       out.append(.event(.memberJoined(member)))
       return

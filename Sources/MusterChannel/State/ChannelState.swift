@@ -124,6 +124,8 @@ public struct ChannelState: Sendable {
   /// Why neighbours closed or replaced their links; used as the leave reason if the document does
   /// not state one. At most `Limits.peersPerChannel`.
   var linkEnds = PeerTable<NodeID, LeaveReason>()
+  /// The runs in which members, and this node's own identity, have shown themselves.
+  var runs = RunLedger()
   /// The reachable members, without this node.
   var roster = PeerTable<NodeID, Member>()
   /// Commits of this node that wait for the disk, in the order of their signing; at most

@@ -122,6 +122,9 @@ public enum ChannelEvent: Equatable, Sendable {
   /// The document does not keep entries of this node: those who came by the same invite, or who
   /// have no role of their own, have used up their share of it. Nobody else has the entries.
   case notKept(CommitSubject)
+  /// This identity, a member's or this node's own, runs on two machines at once: each takes the
+  /// other's place. Reported once.
+  case runsTwice(NodeID)
   /// The role of this node has changed.
   case ownRoleChanged(Role)
   /// The role of this node will end soon. `isProvisional`: it came by an invite that no owner has

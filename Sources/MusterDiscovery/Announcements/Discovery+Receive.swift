@@ -6,14 +6,15 @@ extension Discovery {
   mutating func receiveAnnouncement(
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
-    guard let (index, plaintext) = open(datagram) else { return [] }
+    guard let (index, plaintext) = open(datagram, from: source) else { return [] }
     let signed: SignedAnnouncement
     do { signed = try SignedAnnouncement(decoding: plaintext) } catch {
       counters.malformed += 1
       return []
     }
     let announcement = signed.announcement
-    guard announcement.author != identity.id else {
+    // A twin is asked like anybody else: its announcement may be one of an earlier run, recorded.
+    guard announcement.author != identity.id || announcement.bootID != bootID else {
       counters.ownAnnouncement += 1
       return []
     }
@@ -52,7 +53,7 @@ extension Discovery {
   mutating func receiveChallenge(
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
-    guard let (index, plaintext) = open(datagram) else { return [] }
+    guard let (index, plaintext) = open(datagram, from: source) else { return [] }
     let challenge: Challenge
     do { challenge = try Challenge(decoding: plaintext) } catch {
       counters.malformed += 1
@@ -78,13 +79,16 @@ extension Discovery {
   }
 
   /// Finds the channel whose key decrypts the datagram, and returns the plaintext.
-  private mutating func open(_ datagram: [UInt8]) -> (channel: Int, plaintext: [UInt8])? {
+  private mutating func open(
+    _ datagram: [UInt8], from source: Address
+  ) -> (channel: Int, plaintext: [UInt8])? {
     for index in channels.indices {
       if let plaintext = DiscoveryDatagram.open(datagram, with: channels[index].key) {
         return (index, plaintext)
       }
     }
     counters.unreadable += 1
+    surroundings.noteUnreadable(from: source)
     return nil
   }
 
@@ -100,13 +104,17 @@ extension Discovery {
   private mutating func accept(
     _ announcement: Announcement, channel index: Int, source: Address, at now: Instant
   ) -> [Output] {
-    counters.found += 1
     let author = SessionLinkID(key: channels[index].id, peer: announcement.author)
     challenges.answered(author, bootID: announcement.bootID)
     candidateProber.answered(author)
     channels[index].proven.record(
       announcement.author, bootID: announcement.bootID, counter: announcement.counter, at: source,
       now: now)
+    guard announcement.author != identity.id else {
+      return [.twin(key: channels[index].id, at: source)]
+    }
+    counters.found += 1
+    surroundings.found()
     return [
       .found(
         announcement.author, bootID: announcement.bootID, key: channels[index].id, at: source)
@@ -139,6 +147,7 @@ extension Discovery {
     case .overBudget: counters.overBudget += 1
     case .ask:
       counters.challenged += 1
+      if announcement.author != identity.id { surroundings.challenged(source) }
       return [
         .send(sealChallenge(about: announcement, channel: index, to: source, now), to: source)
       ]

@@ -20,6 +20,8 @@ public struct Discovery: Sendable {
     case found(NodeID, bootID: UInt64, key: KeyID, at: Address)
     /// The peer has announced itself elsewhere, and for 10 s answered at none of these addresses.
     case silent(NodeID, key: KeyID, at: [Address])
+    /// Another run of this node's own identity is live at this address.
+    case twin(key: KeyID, at: Address)
   }
 
   struct ChannelEntry: Sendable {
@@ -63,6 +65,8 @@ public struct Discovery: Sendable {
   private(set) var linked: [Address] = []
   private(set) var linkedPeers: [SessionLinkID] = []
 
+  /// The traces of others that have not been found.
+  public internal(set) var surroundings = Surroundings()
   /// Counts of actions and rejected datagrams since the start.
   public internal(set) var counters = DiscoveryCounters()
 

@@ -47,7 +47,7 @@ public struct EventChecker: Sendable {
       if new == speaker { return "the same member becomes the speaker twice" }
       speaker = new
     case .callRefused, .rolesExpired, .keyChangeRefused, .mediaHeld, .firstFrame, .layer,
-      .peerRefused, .unreached, .pong:
+      .peerRefused, .unreached, .twin, .pong:
       break
     }
     return nil
@@ -67,6 +67,7 @@ public struct EventChecker: Sendable {
       if members[member.id] == nil { return "\(member.name) leaves twice" }
       members[member.id] = nil
     case .ownRoleChanged, .ownRoleEnds, .commitFailed, .notKept: break
+    case .runsTwice(let member): return "\(member.short) runs twice"
     case .keyChanged(let number):
       if number <= epoch { return "key \(number) comes after key \(epoch)" }
       epoch = number

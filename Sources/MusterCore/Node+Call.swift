@@ -101,7 +101,10 @@ extension Node {
           forgetRefusals(in: channel)
           showLinks(in: channel, &out)
           role = new
-        case .keyChanged: membershipEnded = true
+        case .keyChanged:
+          // An expired role by an invite is then none, which others may yet replace.
+          showLinks(in: channel, &out)
+          membershipEnded = true
         case .moderated(let moderation, _): moderations.append(moderation)
         case .memberLeft(let member, let reason):
           media.forget(LinkID(channel: channel, peer: member.id))

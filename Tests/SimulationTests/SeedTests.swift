@@ -32,6 +32,13 @@ struct SeedTests {
     #expect(quiet < Self.seeds.count / 8, "no pictures in \(quiet) seeds")
   }
 
+  /// A node whose role has expired hears of a key change, by which it is a newcomer again and not
+  /// shut out: its links count from then on.
+  @Test func aKeyChangeShowsLinksAgain() {
+    let violation = Simulation.run(SimulationOptions(seed: 202_611_280_850)).violation
+    #expect(violation == nil)
+  }
+
   @Test(arguments: [1, 2, 3, 99] as [UInt64])
   func theSameSeedIsTheSameRunToTheByte(seed: UInt64) {
     let options = SimulationOptions(seed: seed, keepsTimeline: true)

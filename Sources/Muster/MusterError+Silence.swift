@@ -27,8 +27,7 @@ extension MusterError {
         "alone in \(channel): nobody is heard on this network",
         hint: "fine if you are the first. Otherwise a firewall must let in UDP ports "
           + "\(Sockets.Discovery.port) and \(port); where an access point keeps its clients "
-          + "apart, use --peer HOST:PORT or --rendezvous"
-      )
+          + "apart, use --peer HOST:PORT or --rendezvous")
     }
   }
 
@@ -36,16 +35,13 @@ extension MusterError {
   /// `addresses` that is on a network of this machine.
   init(unreached peer: NodeID, tried addresses: [Address], near: Address?, channel: String) {
     let list = addresses.map(\.description).joined(separator: ", ")
-    let cause =
-      near.map {
-        "\($0) is on this network: a firewall, or an access point that keeps its clients "
-      }
-      .map { $0 + "apart, is in between" } ?? "a NAT or a firewall is in between"
+    let between = near == nil ? "a NAT" : "an access point that keeps its clients apart"
+    let cause = "\(near.map { "\($0) is on this network, and " } ?? "")\(between) or a firewall"
     self.init(
       "\(peer.short) is registered for \(channel), but answers at none of its addresses, "
         + list,
-      hint: "if it is still running, \(cause): let a member join that both can reach, which then "
-        + "relays, or forward a UDP port to one of you and use --listen")
+      hint: "if it is still running, \(cause) is in between: let a member join that both can "
+        + "reach, which then relays, or forward a UDP port to one of you and use --listen")
   }
 
   /// Creates the warning that this node's identity runs on another machine, too; `address` is nil

@@ -87,9 +87,8 @@ extension Node {
     guard !outputs.isEmpty else { return }
     var changed = false
     var membershipEnded = false
-    var failed: [NodeID] = []
+    var (failed, moderations): ([NodeID], [Moderation]) = ([], [])
     var role: Role?
-    var moderations: [Moderation] = []
     for output in outputs {
       switch output {
       case .send(let message, let peer):
@@ -102,7 +101,6 @@ extension Node {
           showLinks(in: channel, &out)
           role = new
         case .keyChanged:
-          // An expired role by an invite is then none, which others may yet replace.
           showLinks(in: channel, &out)
           membershipEnded = true
         case .moderated(let moderation, _): moderations.append(moderation)

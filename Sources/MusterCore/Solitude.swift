@@ -1,4 +1,5 @@
 import MusterBase
+import MusterChannel
 import MusterDiscovery
 
 /// Why nobody else may be in a channel, so that a user who is alone in it learns what to do: each
@@ -29,14 +30,18 @@ public struct Solitude: Sendable {
     /// Whether this node announces itself on the local network, its only means of finding others
     /// besides `hasPeers`.
     package var isOnLANOnly: Bool
+    /// The addresses of the peers of other channels, which may announce some more.
+    package var linked: [Address]
 
     package init(
-      isAlone: Bool, surroundings: Surroundings, hasPeers: Bool = false, isOnLANOnly: Bool = true
+      isAlone: Bool, surroundings: Surroundings, hasPeers: Bool = false, isOnLANOnly: Bool = true,
+      linked: [Address] = []
     ) {
       self.isAlone = isAlone
       self.surroundings = surroundings
       self.hasPeers = hasPeers
       self.isOnLANOnly = isOnLANOnly
+      self.linked = linked
     }
   }
 
@@ -71,7 +76,9 @@ public struct Solitude: Sendable {
   private static func reason(_ evidence: Evidence, after time: Duration) -> Reason? {
     if time >= patience {
       if let address = evidence.surroundings.unanswered { return .unanswered(address) }
-      if let address = evidence.surroundings.otherChannel { return .otherChannel(address) }
+      if let address = evidence.surroundings.otherChannel, !evidence.linked.contains(address) {
+        return .otherChannel(address)
+      }
     }
     if time >= patienceWithPeers, evidence.hasPeers { return .peersSilent }
     if time >= patienceInSilence, evidence.isOnLANOnly, evidence.surroundings.isNothing {
@@ -100,13 +107,16 @@ extension Node {
   public mutating func reasonsForSolitude(
     hasPeers: (ChannelID) -> Bool, isOnLANOnly: Bool, at now: Instant
   ) -> [(channel: ChannelID, reason: Solitude.Reason)] {
-    let surroundings = discovery.surroundings
+    let (surroundings, linked) = (discovery.surroundings, linkedPeers.map(\.address))
     var reasons: [(channel: ChannelID, reason: Solitude.Reason)] = []
     for channel in channels.keys {
       let isLinked = peers.keys.contains { $0.channel == channel }
+      // A member that was removed knows why it is alone.
+      let isShutOut = channels[channel]?.state.isShutOut ?? true
       let evidence = Solitude.Evidence(
-        isAlone: !isLinked && members(of: channel).isEmpty, surroundings: surroundings,
-        hasPeers: hasPeers(channel), isOnLANOnly: isOnLANOnly)
+        isAlone: !isLinked && !isShutOut && members(of: channel).isEmpty,
+        surroundings: surroundings, hasPeers: hasPeers(channel), isOnLANOnly: isOnLANOnly,
+        linked: linked)
       let reason = channels.update(channel) { $0.solitude.look(evidence, at: now) }
       if let reason = reason ?? nil { reasons.append((channel, reason)) }
     }

@@ -22,6 +22,7 @@ import checks_dht  # noqa: E402, F401
 import checks_endings  # noqa: E402, F401
 import checks_gate  # noqa: E402, F401
 import checks_hardship  # noqa: E402, F401
+import checks_links  # noqa: E402, F401
 import checks_media  # noqa: E402, F401
 import checks_merge  # noqa: E402, F401
 import checks_mesh  # noqa: E402, F401

@@ -9,7 +9,8 @@ struct SolitudeTests {
   /// The reasons given while a node is alone for a minute, with their times in seconds. `hear` is
   /// called every second.
   private func reasons(
-    hasPeers: Bool = false, isOnLANOnly: Bool = true, company: Range<Int> = 0..<0,
+    hasPeers: Bool = false, isOnLANOnly: Bool = true, linked: [Address] = [],
+    company: Range<Int> = 0..<0,
     hear: (inout Surroundings, Int) -> Void = { _, _ in }
   ) -> [String] {
     var (solitude, surroundings) = (Solitude(), Surroundings())
@@ -18,7 +19,7 @@ struct SolitudeTests {
       hear(&surroundings, second)
       let evidence = Solitude.Evidence(
         isAlone: !company.contains(second), surroundings: surroundings, hasPeers: hasPeers,
-        isOnLANOnly: isOnLANOnly)
+        isOnLANOnly: isOnLANOnly, linked: linked)
       let now = Instant(nanoseconds: Int64(second) * 1_000_000_000)
       guard let reason = solitude.look(evidence, at: now) else { continue }
       let name =
@@ -39,6 +40,11 @@ struct SolitudeTests {
       if second % 4 == 0 { surroundings.noteUnreadable(from: Self.address) }
     }
     #expect(hint == ["8 other channel"])
+    // A member of another channel may be in channels that this node is not in.
+    let member = reasons(linked: [Self.address]) { surroundings, _ in
+      surroundings.noteUnreadable(from: Self.address)
+    }
+    #expect(member.isEmpty)
     // Twice may be what is left of a run that has just ended.
     let noHint = reasons { surroundings, second in
       if second < 2 { surroundings.noteUnreadable(from: Self.address) }

@@ -3,8 +3,8 @@ import MusterCore
 import MusterNetwork
 
 extension MusterError {
-  /// Creates the hint for a user who is alone in a channel. `peers` are the named ones that serve
-  /// the channel, `port` is this node's.
+  /// Creates the hint that nobody else is in a channel, for a likely reason. `peers` are the named
+  /// ones that serve the channel, `port` is this node's.
   init(solitude reason: Solitude.Reason, channel: String, peers: [String], port: UInt16) {
     switch reason {
     case .otherChannel(let address):

@@ -3,20 +3,20 @@ import MusterCore
 import MusterDevices
 import MusterNetwork
 
-/// What users have been told of those who do not answer, each of it once.
+/// The state of the warnings about peers and servers that do not answer, each given once.
 struct Silence {
   /// The start of the current silence of all rendezvous servers; nil while a server answers.
   var rendezvousAskedAt: Instant?
   var hasWarnedOfRendezvous = false
-  /// The named peers of which no addresses were known.
-  var unknownNames: [PeerResolver.Endpoint] = []
+  /// The named peers that have had an address, or a warning because they had none.
+  var settledNames: [PeerResolver.Endpoint] = []
   /// Whether this node's identity is known to run elsewhere, too.
   var hasWarnedOfTwin = false
 }
 
 /// Warnings about peers, servers and members that are not heard, with what to do.
 extension MusterNode {
-  /// Tells a user who is alone in a channel why that may be.
+  /// Warns that nobody else is in a channel, with the likely reason.
   func explainSolitude() {
     guard !isStopping else { return }
     let names = peerNames.entries
@@ -34,11 +34,12 @@ extension MusterNode {
     }
   }
 
-  /// Warns once of each named peer that has no address: the name is wrong, or nothing resolves it.
+  /// Warns of each named peer that has no address at first: the name is wrong, or nothing resolves
+  /// it. A name server that fails later is no fault of the name.
   func warnOfNames(_ found: [Found]) {
-    for one in found where one.addresses.isEmpty {
-      guard !silence.unknownNames.contains(one.entry.endpoint) else { continue }
-      silence.unknownNames.append(one.entry.endpoint)
+    for one in found where !silence.settledNames.contains(one.entry.endpoint) {
+      silence.settledNames.append(one.entry.endpoint)
+      guard one.addresses.isEmpty else { continue }
       emit(
         .warning(
           MusterError(

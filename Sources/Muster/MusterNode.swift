@@ -193,8 +193,10 @@ public actor MusterNode {
     for channel in channels { enter(channel, call: configuration.call) }
     every(Self.interfacePollSeconds) { $0.updateInterfaces() }
     every(Self.wallClockSeconds) { $0.setWallClock() }
-    every(1) { $0.emitStatistics() }
-    every(1) { $0.explainSolitude() }
+    every(1) {
+      $0.emitStatistics()
+      $0.explainSolitude()
+    }
     resolve()
     every(Self.resolveSeconds) { $0.resolve() }
     every(Self.interfacePollSeconds) { $0.maintainPortMapping() }

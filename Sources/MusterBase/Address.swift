@@ -45,6 +45,21 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// Whether two hosts of one family have their first `bits` bits in common and, where both have
+  /// one, the zone; false for no bits, which every host has in common with every other.
+  public func sharesPrefix(with other: Address, bits: Int) -> Bool {
+    guard bits > 0 else { return false }
+    switch (host, other.host) {
+    case (.v4(let own), .v4(let ip)): return (own ^ ip).leadingZeroBitCount >= min(bits, 32)
+    case (.v6(let ownHigh, let ownLow, let ownZone), .v6(let high, let low, let zone)):
+      guard zone == ownZone || zone == 0 || ownZone == 0 else { return false }
+      let inHigh = (ownHigh ^ high).leadingZeroBitCount
+      let common = inHigh < 64 ? inHigh : 64 + (ownLow ^ low).leadingZeroBitCount
+      return common >= min(bits, 128)
+    default: return false
+    }
+  }
+
   /// The scope in which an address is unique, narrowest first.
   public enum Reach: UInt8, Comparable, Sendable {
     /// The address is valid on this host or network segment only: loopback and link-local

@@ -21,7 +21,7 @@ struct Channel: HasDeadline, Sendable {
   /// Why peers refused this node as a member; cleared when this node's role changes. A reason
   /// causes an event only when it is added.
   var refusals: [Refusal] = []
-  /// What the user has been told of why nobody else is here.
+  /// The likely reasons reported for being the only member here.
   var solitude = Solitude()
   /// Whether its keys come from a backup, and no other member has been met since.
   var isRestored = false

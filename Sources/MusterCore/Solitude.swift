@@ -2,8 +2,7 @@ import MusterBase
 import MusterChannel
 import MusterDiscovery
 
-/// Why nobody else may be in a channel, so that a user who is alone in it learns what to do: each
-/// reason once.
+/// Finds likely reasons for being the only member of a channel, each of which is reported once.
 ///
 /// Silence proves nothing: the others may not have come yet. So a reason waits until others that
 /// are there would have been found, which takes less than a second on a LAN.
@@ -101,7 +100,7 @@ extension Solitude.Reason {
 }
 
 extension Node {
-  /// The reasons to give now to a user who is alone in a channel; to be asked about once a second.
+  /// The reasons to report now for channels without other members; to be called every second.
   /// `hasPeers`: whether peers are named for a channel. `isOnLANOnly`: whether this node announces
   /// itself on the local network and asks nobody else.
   public mutating func reasonsForSolitude(

@@ -73,15 +73,6 @@ public struct NetworkInterface: Equatable, Sendable {
 
   /// Whether an address is on this interface's network, where it is reached without a router.
   public func reaches(_ other: Address) -> Bool {
-    guard !isLoopback else { return false }
-    switch (address.host, other.host) {
-    case (.v4(let own), .v4(let host)):
-      return prefixLength > 0 && (own ^ host) >> (32 - UInt32(min(prefixLength, 32))) == 0
-    case (.v6(let ownHigh, let ownLow, let ownZone), .v6(let high, let low, let zone)):
-      guard prefixLength > 0, zone == 0 || zone == ownZone else { return false }
-      guard prefixLength > 64 else { return (ownHigh ^ high) >> (64 - UInt64(prefixLength)) == 0 }
-      return ownHigh == high && (ownLow ^ low) >> (128 - UInt64(min(prefixLength, 128))) == 0
-    default: return false
-    }
+    !isLoopback && address.sharesPrefix(with: other, bits: prefixLength)
   }
 }

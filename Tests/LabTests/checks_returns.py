@@ -32,7 +32,7 @@ def an_owner_that_returns_joins_once(t):
         owner.wait("member.joined", LIMIT, member=node.id)
     stays.wait("member.joined", LIMIT, member=goes.id)
     owner_id = owner.id
-    # It confirms who has come within half a second; a key change removes those who are not.
+    # The owner confirms new members within half a second; a key change removes unconfirmed ones.
     t.pause(2)
     owner.process.send_signal(signal.SIGKILL)
     owner.ended(LIMIT)

@@ -107,3 +107,21 @@ func onlyOneHostIsUnicast(text: String, isUnicast: Bool) throws {
     if let address = Address(text) { #expect(Address(address.description) == address) }
   }
 }
+
+@Test(
+  arguments: [
+    ("10.0.0.7", "10.0.0.200", 24, true), ("10.0.0.7", "10.0.1.7", 24, false),
+    ("10.0.0.7", "10.0.1.7", 23, true), ("10.0.0.7", "10.0.0.7", 32, true),
+    ("10.0.0.7", "10.0.0.6", 32, false), ("10.0.0.7", "10.0.0.6", 31, true),
+    ("10.0.0.7", "138.0.0.7", 1, false), ("10.0.0.7", "10.0.0.7", 0, false),
+    ("[fd77::1]", "[fd77::2]", 64, true), ("[fd77::1]", "[fd77:0:0:1::1]", 64, false),
+    ("[fd77::1]", "[fd77:0:0:1::1]", 63, true), ("[fd77::1]", "[fd77::2]", 126, true),
+    ("[fd77::1]", "[fd77::2]", 127, false), ("[fd77::1]", "[fd77::1]", 128, true),
+    ("[fe80::1%2]", "[fe80::2%3]", 64, false), ("[fe80::1%2]", "[fe80::2]", 64, true),
+    ("10.0.0.7", "[a00:7::]", 8, false),
+  ])
+func hostsOfANetworkShareAPrefix(one: String, other: String, bits: Int, isShared: Bool) throws {
+  let (one, other) = (try #require(Address("\(one):1")), try #require(Address("\(other):2")))
+  #expect(one.sharesPrefix(with: other, bits: bits) == isShared)
+  #expect(other.sharesPrefix(with: one, bits: bits) == isShared)
+}

@@ -114,7 +114,10 @@ extension Gossip {
   private mutating func receiveRequest(
     _ ids: [UInt64], from position: Int, at now: Instant, _ out: inout [Output]
   ) {
-    deliver(ids.prefix(Control.idLimit).flatMap { document.entry($0) }, to: position, at: now)
+    // A request costs the neighbour little, and looking its entries up several times as much.
+    if mayDeliverAny(to: position, at: now) {
+      deliver(ids.prefix(Control.idLimit).flatMap { document.entry($0) }, to: position, at: now)
+    }
     flush(position, at: now, &out)
   }
 

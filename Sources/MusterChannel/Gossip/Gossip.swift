@@ -214,6 +214,16 @@ public struct Gossip: Sendable {
     return may
   }
 
+  /// Whether the budgets may have room for an entry, of which the signature alone takes 64 bytes.
+  mutating func mayDeliverAny(to position: Int, at now: Instant) -> Bool {
+    let size = Double(Entry.signatureBytes)
+    let may =
+      neighbours[at: position].delivery.has(size, at: now)
+      || sharedDelivery?.has(size, at: now) ?? false
+    if !may { counters.overBudget &+= 1 }
+    return may
+  }
+
   /// Retransmits entries, acknowledges them and runs anti-entropy when due; has no effect before
   /// `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {

@@ -92,6 +92,12 @@ extension MusterError {
       hint: "unmute on the page, by key or with the command unmute")
   }
 
+  /// Creates the error for the end of a role that the channel's owner had given for a time.
+  init(roleEndedIn channel: String) {
+    self.init(
+      "the role of this node in \(channel) has expired", hint: "ask its owner to give it again")
+  }
+
   /// Creates the error for the reason why other members do not accept this node.
   init(_ reason: Refusal, channel: String) {
     switch reason {

@@ -50,7 +50,7 @@ extension MusterNode {
     for gossip in engines.gossip { sums.add("gossip", gossip) }
     for video in engines.video { sums.add("video", video) }
     sums.add("video.packetsRepeated", engines.videoPacketsRepeated)
-    for audio in meters.audio.values { sums.add("audio", audio) }
+    for (_, audio) in meters.heard { sums.add("audio", audio.statistics) }
     sums.add("wake", wakes)
     for queue in queues() {
       sums.add("queue.\(queue.name)Dropped", UInt64(clamping: queue.dropped))

@@ -105,8 +105,10 @@ extension MusterNode {
     for report in reports {
       node.noteAudioPlayout(
         of: report.link, timestamp: report.timestamp, playedAt: report.playedAt)
-      meters.audioLost[report.link] = report.statistics.lostPercent
-      meters.audio[report.link] = report.statistics
+      guard node.isInCall(report.link.channel) else { continue }
+      var heard = meters.heard[report.link] ?? HeardAudio()
+      heard.report(report.statistics, at: now)
+      meters.heard[report.link] = heard
     }
   }
 
@@ -179,6 +181,20 @@ extension MusterNode {
     }
   }
 
+  /// Notes what ends the measurement of the audio that is heard of a participant: not that it can
+  /// no longer be reached, as it may be back soon.
+  func noteHeard(_ event: NodeEvent, in channel: ChannelID) {
+    switch event {
+    case .channel(.callLeft(_, id, _)), .channel(.callEnded): meters.forgetHeard(in: channel)
+    case .channel(.callLeft(_, let member, let reason)) where reason != .crashed:
+      meters.heard[LinkID(channel: channel, peer: member)] = nil
+    case .channel(.memberJoined(let member)), .channel(.memberUpdated(let member)):
+      guard member.isSilent else { break }
+      _ = meters.heard.update(LinkID(channel: channel, peer: member.id)) { $0.silenced() }
+    default: break
+    }
+  }
+
   /// Ends recording and measurement of a member's stream, or of all the member's media if `stream`
   /// is nil.
   func endMedia(of link: LinkID, _ stream: StreamID?) {
@@ -196,6 +212,7 @@ extension MusterNode {
       displays[MemberStream(link, stream)] = nil
     }
     meters.forget(link)
+    _ = meters.heard.update(link) { $0.interrupted() }
   }
 }
 

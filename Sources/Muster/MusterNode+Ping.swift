@@ -57,20 +57,26 @@ extension MusterNode {
       }
       waiting.remove(at: index)
       paths.append(
-        PingReply.Path(
-          channel: node.name(of: pong.channel) ?? "", address: pong.route.address?.description,
-          via: pong.route.relay?.short, rttMs: pong.roundTrip.inMilliseconds))
+        path(
+          pong.route.address, via: pong.route.relay, in: pong.channel,
+          rttMs: pong.roundTrip.inMilliseconds))
       if waiting.isEmpty { break }
     }
     timeout.cancel()
     pongListeners.removeAll { $0.id == listener }
     for peer in waiting {
-      paths.append(
-        PingReply.Path(
-          channel: node.name(of: peer.link.channel) ?? "",
-          address: peer.via == nil ? peer.address?.description : nil, via: peer.via?.short))
+      let address = peer.via == nil ? peer.address : nil
+      paths.append(path(address, via: peer.via, in: peer.link.channel, rttMs: nil))
     }
     return PingReply(member: member.id.short, name: member.name, paths: paths)
+  }
+
+  private func path(
+    _ address: Address?, via relay: NodeID?, in channel: ChannelID, rttMs: Double?
+  ) -> PingReply.Path {
+    PingReply.Path(
+      channel: node.name(of: channel) ?? "", address: address?.description, via: relay?.short,
+      viaName: relay.flatMap { node.member($0, of: channel)?.name }, rttMs: rttMs)
   }
 
   func noticePong(of member: NodeID, _ pong: Pong) {
@@ -102,7 +108,8 @@ extension MusterNode {
     }
     guard found.count == 1 else {
       throw MusterError(
-        "\(shown) may be any of \(found.map(\.id.short).joined(separator: ", "))",
+        "\(shown) may be any of "
+          + found.map { "\($0.name) (\($0.id.short))" }.joined(separator: ", "),
         hint: "name one by its id", kind: .usage)
     }
     return only

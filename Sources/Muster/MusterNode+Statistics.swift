@@ -15,17 +15,19 @@ struct Meters {
   var media: PeerTable<MemberStream, (sent: UInt64, received: UInt64)> = PeerTable()
   /// The payload bytes relayed for each pair of members since relaying for the pair began.
   var relayed: [RelayedPair] = []
-  /// The lost audio of each link in percent, as last reported by the playout.
-  var audioLost: [LinkID: Double] = [:]
-  var audio: [LinkID: AudioStatistics] = [:]
+  /// The audio of the participants, kept while one of them cannot be reached.
+  var heard: PeerTable<LinkID, HeardAudio> = PeerTable()
   /// The last route of each link, to log a change.
   var paths: [LinkID: LinkPath] = [:]
 
   mutating func forget(_ link: LinkID) {
-    audioLost[link] = nil
-    audio[link] = nil
     paths[link] = nil
     for stream in StreamID.all { forget(MemberStream(link, stream)) }
+  }
+
+  /// Forgets the audio of a call that has ended for this node.
+  mutating func forgetHeard(in channel: ChannelID) {
+    for link in heard.keys where link.channel == channel { heard[link] = nil }
   }
 
   mutating func forget(_ stream: MemberStream) {
@@ -77,7 +79,7 @@ extension MusterNode {
 
   private func peer(_ peer: PeerStatistics, over seconds: Double) -> Statistics.Peer {
     let link = peer.link
-    let lost = meters.audioLost[link] ?? 0
+    let lost = meters.heard[link]?.lostPercent ?? 0
     let camera = stream(
       StreamStatistics(stream: .camera, sent: peer.sent, received: peer.received), of: link,
       audioLost: lost, over: seconds)

@@ -64,6 +64,8 @@ extension MusterNode {
       guard member != id else { return warningOfTwin(at: nil) }
       let shown = shownNames(of: [member], in: channel).joined()
       return .warning(MusterError(runsTwice: shown, channel: name))
+    case .channel(.refused(.expired)) where node.hasRoleEnded(in: channel):
+      return .error(MusterError(roleEndedIn: name), command: nil)
     case .channel(let event): return hostEvent(event, named: name)
     case .linkUp(let member, let address, let via):
       return .linkUp(channel: name, member, address: address, via: via)

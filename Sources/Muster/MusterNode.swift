@@ -261,6 +261,7 @@ public actor MusterNode {
       case .event(let event, let channel):
         hasEvents = true
         nameRecording(event, in: channel)
+        noteHeard(event, in: channel)
         noteIdentity(event, in: channel, &remembered)
         guard let translated = hostEvent(event, in: channel) else { continue }
         // A message is reported once it is durable.

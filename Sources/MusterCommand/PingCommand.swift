@@ -64,12 +64,13 @@ package struct PingReport {
     package var channel: String
     package var address: String?
     package var via: String?
+    package var viaName: String?
     package var sent = 0
     /// The round-trip times of answered pings, in milliseconds.
     package var roundTrips: [Double] = []
 
     private enum CodingKeys: String, CodingKey {
-      case channel, address, via, sent, received, lossPercent, minMs, avgMs, maxMs
+      case channel, address, via, viaName, sent, received, lossPercent, minMs, avgMs, maxMs
     }
 
     package var lossPercent: Double {
@@ -85,6 +86,7 @@ package struct PingReport {
       try fields.encode(channel, forKey: .channel)
       try fields.encodeIfPresent(address, forKey: .address)
       try fields.encodeIfPresent(via, forKey: .via)
+      try fields.encodeIfPresent(viaName, forKey: .viaName)
       try fields.encode(sent, forKey: .sent)
       try fields.encode(roundTrips.count, forKey: .received)
       try fields.encode(lossPercent, forKey: .lossPercent)
@@ -104,7 +106,9 @@ package struct PingReport {
       }
       let index = known ?? paths.count
       if known == nil {
-        paths.append(Path(channel: one.channel, address: one.address, via: one.via))
+        paths.append(
+          Path(
+            channel: one.channel, address: one.address, via: one.via, viaName: one.viaName))
       }
       paths[index].sent += 1
       if let roundTrip = one.rttMs { paths[index].roundTrips.append(roundTrip) }
@@ -116,7 +120,8 @@ package struct PingReport {
   package func lines(of reply: PingReply, number: Int) -> [String] {
     reply.paths.map { path in
       let result = path.rttMs.map { "\(Self.number($0)) ms" } ?? "no answer"
-      return "\(number)  \(result)  \(Self.route(path.address, path.via)), in \(path.channel)"
+      let route = Self.route(path.address, path.via, path.viaName)
+      return "\(number)  \(result)  \(route), in \(path.channel)"
     }
   }
 
@@ -128,14 +133,16 @@ package struct PingReport {
             "min \(Self.number(path.roundTrips.min() ?? 0)), avg \(Self.number(average)), "
               + "max \(Self.number(path.roundTrips.max() ?? 0)) ms"
           } ?? "no answer"
-        return "  \(Self.route(path.address, path.via)), in \(path.channel): \(figures), "
+        let route = Self.route(path.address, path.via, path.viaName)
+        return "  \(route), in \(path.channel): \(figures), "
           + "\(path.roundTrips.count) of \(path.sent) answered, "
           + "\(Self.number(path.lossPercent)) % lost"
       }
   }
 
-  private static func route(_ address: String?, _ via: String?) -> String {
-    via.map { "relayed by \($0)" } ?? "direct to \(address ?? "?")"
+  private static func route(_ address: String?, _ via: String?, _ viaName: String?) -> String {
+    guard let via else { return "direct to \(address ?? "?")" }
+    return "relayed by " + (viaName.map { "\($0) (\(via))" } ?? via)
   }
 
   private static func number(_ value: Double) -> String {

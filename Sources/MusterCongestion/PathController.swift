@@ -37,6 +37,9 @@ public struct PathController: Sendable {
   /// The loss of one report, on this many packets or more, that shows as much by itself: where the
   /// first packets already fill the queue, its delay is not noticed.
   private static let overload = (loss: 0.5, packets: 100)
+  /// The time in which nothing arrives that shows the path to have been interrupted: one that is too
+  /// narrow loses most, but not all.
+  private static let interruption = Duration.milliseconds(500)
 
   /// The bandwidth of the path, as far as it is known.
   public private(set) var estimate = start
@@ -150,11 +153,19 @@ public struct PathController: Sendable {
     queue.shortest > Self.fullQueue.delay && loss.lastingLoss > Self.fullQueue.loss
   }
 
-  /// Whether a report shows most of many packets to be lost.
+  /// Whether a report shows most of many packets to be lost, interruptions apart.
   private func isOverloaded(_ report: PathReport) -> Bool {
-    let lost = report.results.count { $0.fate == .lost }
-    return report.results.count >= Self.overload.packets
-      && Double(lost) > Self.overload.loss * Double(report.results.count)
+    let runs = report.results.split { $0.fate != .lost }
+    let lost = runs.reduce(0) { $0 + $1.count }
+    let interrupted = runs.filter(Self.isInterruption).reduce(0) { $0 + $1.count }
+    let packets = report.results.count - interrupted
+    return packets >= Self.overload.packets
+      && Double(lost - interrupted) > Self.overload.loss * Double(packets)
+  }
+
+  private static func isInterruption(_ lost: ArraySlice<PacketResult>) -> Bool {
+    guard let first = lost.first, let last = lost.last else { return false }
+    return last.sentAt - first.sentAt >= interruption
   }
 
   /// Forgets what the reports have shown of the path, after it was overloaded.

@@ -14,7 +14,7 @@ struct Channel: HasDeadline, Sendable {
   var callState = CallState.disconnected
   /// The media that this node does not send in this channel, whatever its role permits.
   var muted: OwnMedia
-  /// The role that this node had before the latest change; nil until it has its first role here.
+  /// The role that this node had last; nil until it has its first role here.
   var formerRole: Role?
   /// The next key while its commit is being written to disk; nil otherwise.
   var pendingKey: PendingKey?
@@ -30,7 +30,9 @@ struct Channel: HasDeadline, Sendable {
   /// each other any more.
   var mayLackKey: Bool { isRestored && state.comparedAt == nil }
 
-  /// This node's flags in its presence in this channel, including mute states.
+  /// This node's flags in its presence in this channel, including mute states. Others also see it
+  /// muted while its role may not send, so that they do so for a moment longer if the role changes:
+  /// what the new role allows is held back first (`Node.holdMedia`).
   func flags(from all: MemberFlags) -> MemberFlags {
     var flags = all
     if muted.contains(.audio) {
@@ -39,6 +41,7 @@ struct Channel: HasDeadline, Sendable {
     }
     if muted.contains(.video) { flags.insert(.videoMuted) }
     if muted.contains(.share) { flags.remove(.sharing) }
+    if let role = formerRole, role > .none { flags.silence(for: role, in: state.settings) }
     return flags
   }
 

@@ -262,10 +262,11 @@ struct Congestion: Sendable {
     for path in paths.keys where path.peer == link.peer { paths[path] = nil }
   }
 
-  /// Forgets the paths to a peer that has restarted: what its former process did not report says
-  /// nothing of them.
-  mutating func restarted(_ peer: NodeID) {
+  /// Forgets the paths to a peer that has restarted, or could not be reached for a while, and what
+  /// was sent to it: that it is not reported says nothing of the paths that lead there from now on.
+  mutating func interrupted(_ peer: NodeID) {
     for path in paths.keys where path.peer == peer { paths[path] = nil }
+    for link in histories.keys where link.peer == peer { histories[link] = LinkHistory() }
   }
 
   /// Descriptions of violated invariants; `isOpen` tells whether a link exists.

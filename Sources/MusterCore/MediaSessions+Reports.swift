@@ -194,10 +194,14 @@ extension MediaSessions {
       return StreamStatistics(stream: stream, sent: sent, received: received)
     }
     var camera = streams[0]
-    camera.sent = camera.sent ?? MediaStatistics()
+    let offersCamera = !local.streams.layers(of: .camera).isEmpty
+    camera.sent =
+      camera.sent ?? .none(for: call.outgoingRights[.camera], isOffered: offersCamera)
     camera.sent?.bytes &+= call.audioBytesSent
     camera.sent?.audioPackets = call.audioPacketsSent
-    camera.received = camera.received ?? MediaStatistics()
+    camera.received =
+      camera.received
+      ?? .none(for: call.incomingRights[.camera], isOffered: call.offer(of: .camera) != nil)
     camera.received?.bytes &+= call.audioBytesReceived
     camera.received?.audioPackets = call.audioPacketsReceived
     let loss = call.outgoing.ids.compactMap { call.outgoing[$0]?.lossPercent }.first
@@ -233,5 +237,12 @@ extension MediaSessions {
     var others: [StreamStatistics]
     /// The loss of the media that this node sends, in percent, from the peer's report blocks.
     var lossPercent: Double
+  }
+}
+
+extension MediaStatistics {
+  /// The statistics of a stream of which nothing was sent, perhaps because it must not be.
+  fileprivate static func none(for prevented: LayerReason?, isOffered: Bool) -> MediaStatistics {
+    MediaStatistics(why: prevented ?? (isOffered ? .started : .source))
   }
 }

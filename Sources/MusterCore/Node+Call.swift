@@ -315,18 +315,19 @@ extension Node {
   private mutating func holdMedia(
     _ role: Role, in channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
-    guard let entry = channels[channel], let former = entry.formerRole else {
-      return noteRole(role, in: channel)
-    }
+    let held = mediaToHold(role, in: channel)
     noteRole(role, in: channel)
-    let permitted = OwnMedia(permittedTo: role, in: entry.state.settings)
-    let before = OwnMedia(permittedTo: former, in: entry.state.settings)
-    let held = permitted.subtracting(before).intersection(media.local.sources)
-      .subtracting(entry.muted)
-    guard !held.isEmpty else { return }
     _ = channels.update(channel) { $0.muted.formUnion(held) }
+    // What the role allows is also in the flags.
     out += change(at: now) { _ in }
-    out.append(.event(.mediaHeld(held, role), in: channel))
+    if !held.isEmpty { out.append(.event(.mediaHeld(held, role), in: channel)) }
+  }
+
+  private func mediaToHold(_ role: Role, in channel: ChannelID) -> OwnMedia {
+    guard let entry = channels[channel], let former = entry.formerRole else { return [] }
+    return OwnMedia(permittedTo: role, in: entry.state.settings)
+      .subtracting(OwnMedia(permittedTo: former, in: entry.state.settings))
+      .intersection(media.local.sources).subtracting(entry.muted)
   }
 
   /// Notes the role that this node has in a channel, once it has one.

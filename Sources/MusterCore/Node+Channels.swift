@@ -69,8 +69,9 @@ extension Node {
   /// Forgets a channel after `leave`, closing its links.
   public mutating func finishLeaving(_ channel: ChannelID, at now: Instant) -> [Output] {
     var out: [Output] = []
-    perform(keyring.close(channel), at: now, &out)
+    // The channel goes first: the others have not left it when this node closes its links to them.
     channels[channel] = nil
+    perform(keyring.close(channel), at: now, &out)
     media.close(channel)
     perform(relaying.close(channel), at: now, &out)
     return out
@@ -121,6 +122,11 @@ extension Node {
   /// The roles of the channel's members and the use of its invites; nil if this node is not in the
   /// channel.
   public func rights(in channel: ChannelID) -> Rights? { channels[channel]?.state.rights }
+
+  /// Whether a role of this node has expired that an owner gave to it, or confirmed.
+  public func hasRoleEnded(in channel: ChannelID) -> Bool {
+    channels[channel]?.state.hasRoleEnded(of: id) ?? false
+  }
 
   /// The number of the epoch in force; 0 is the epoch of the initial key.
   public func epoch(of channel: ChannelID) -> UInt32 { keyring.current(of: channel)?.number ?? 0 }

@@ -300,9 +300,11 @@ extension Node {
   ) {
     let isNews =
       channels.update(channel) { entry in
-        guard !entry.refusals.contains(reason) else { return false }
-        entry.refusals.append(reason)
-        return true
+        let isNews = !entry.refusals.contains {
+          $0 == reason || $0.asksForInvite && reason.asksForInvite
+        }
+        if isNews { entry.refusals.append(reason) }
+        return isNews
       } ?? false
     if isNews { out.append(.event(.channel(.refused(reason)), in: channel)) }
   }
@@ -311,4 +313,9 @@ extension Node {
 extension Refusal {
   /// Whether the peer may be a member whose credentials have not arrived yet.
   fileprivate var mayEnd: Bool { self == .noGrant || self == .inviteOutdated }
+
+  /// Whether it is mended by a new invite, so that one such reason says enough.
+  fileprivate var asksForInvite: Bool {
+    self == .inviteOutdated || self == .expired || self == .inviteUsedUp
+  }
 }

@@ -197,7 +197,7 @@ extension Node {
     seenChanged()
     relaying.linkDown(link, at: now)
     if reason == .timedOut { perform(discovery.seek(at: now), at: now, &out) }
-    if reason == .replaced { congestion.restarted(link.peer) }
+    if reason == .replaced || reason == .timedOut { congestion.interrupted(link.peer) }
     if wasShown { out.append(.event(.linkDown(link.peer, reason), in: link.channel)) }
     let leaveReason: LeaveReason =
       switch reason {

@@ -32,7 +32,7 @@ extension AudioJitterBuffer {
     // or late, but on time on average.
     guard waited >= (targetDelay - Self.shortage).wholeNanoseconds else { return }
     isPlaying = true
-    nextFrame = first.number
+    skip(to: first.number)
     delay = waited
   }
 
@@ -67,9 +67,8 @@ extension AudioJitterBuffer {
     let hole = first.number - expected
     guard hole > 0 else { return }
     let skipped = hole > Self.restartDistance ? hole : min(hole, Int64(starved))
-    nextFrame = expected + skipped
     starved = max(0, starved - Int(min(skipped, Int64(starved))))
-    statistics.lost &+= UInt64(skipped)
+    skip(to: expected + skipped)
   }
 
   /// Conceals a frame while the next one cannot be played yet. The position does not advance,
@@ -123,6 +122,7 @@ extension AudioJitterBuffer {
     frames.removeFirst()
     nextFrame = first.number + 1
     playingTimestamp = first.timestamp
+    statistics.played &+= 1
     return .decode(first.payload, level: first.level)
   }
 
@@ -166,7 +166,7 @@ extension AudioJitterBuffer {
       statistics.discarded &+= 1
     }
     guard let first = frames.first else { return }
-    nextFrame = first.number
+    skip(to: first.number)
     delay = waitingTime(of: first, at: now)
   }
 }

@@ -144,7 +144,11 @@ public struct AudioJitterBuffer: Sendable {
     let samples = unwrapped(timestamp)
     let (first, isContinued) = number(of: extended, samples: samples, count: payloads.count)
     if isNewest {
-      if !isContinued, isClockJump(samples: samples, at: now) { restartClock(at: first) }
+      if !isContinued, isClockJump(samples: samples, at: now) {
+        // The numbers before and after may be unrelated.
+        skip(to: newest.map { $0.frame + Int64($0.count) } ?? first)
+        restartClock(at: first)
+      }
       newest = Newest(
         sequence: extended, timestamp: timestamp, samples: samples, frame: first,
         count: payloads.count, arrivedAt: now)
@@ -179,7 +183,13 @@ public struct AudioJitterBuffer: Sendable {
     guard frames.count > Limits.audioFrames else { return }
     frames.removeFirst()
     statistics.discarded &+= 1
-    nextFrame = frames.first?.number
+    if let first = frames.first { skip(to: first.number) }
+  }
+
+  /// Goes on with this frame; all before it that have not been played never will be.
+  mutating func skip(to frame: Int64) {
+    if let nextFrame, frame > nextFrame { statistics.lost &+= UInt64(frame - nextFrame) }
+    nextFrame = frame
   }
 
   private func unwrapped(_ timestamp: UInt32) -> Int64 {
@@ -226,6 +236,8 @@ public struct AudioJitterBuffer: Sendable {
   private mutating func startAfresh() {
     sequences = SequenceUnwrapper()
     newest = nil
+    statistics.lost &+= UInt64(frames.count)
+    nextFrame = nil
     restartClock(at: nil)
   }
 

@@ -4,8 +4,10 @@ import MusterBase
 public struct AudioStatistics: Equatable, Sendable {
   /// Frames received, duplicates included.
   public var received: UInt64 = 0
-  /// Frames missing at their playout time in spite of retransmissions and copies, including those
-  /// recovered by FEC.
+  /// Frames played.
+  public var played: UInt64 = 0
+  /// Frames that were not there at their playout time in spite of retransmissions and copies,
+  /// including those recovered by FEC, and frames that were there, but were dropped unplayed.
   public var lost: UInt64 = 0
   /// Frames concealed by the decoder.
   public var concealed: UInt64 = 0
@@ -24,10 +26,10 @@ public struct AudioStatistics: Equatable, Sendable {
   /// Creates counters that are all zero.
   public init() {}
 
-  /// The share of the frames, in percent, that was missing. What FEC recovers counts as missing:
-  /// it is of less quality, and not in packets of silence (86 % of speech has it).
+  /// The share of the sender's frames, in percent, that was not played. What FEC recovers counts as
+  /// missing: it is of less quality, and not in packets of silence (86 % of speech has it).
   public var lostPercent: Double {
-    let total = received + lost
+    let total = played + lost
     return total == 0 ? 0 : 100 * Double(lost) / Double(total)
   }
 }
@@ -36,6 +38,7 @@ extension AudioStatistics: CounterSet {
   public var counted: [(name: String, value: UInt64)] {
     [
       ("received", received),
+      ("played", played),
       ("lost", lost),
       ("concealed", concealed),
       ("recovered", recovered),

@@ -72,8 +72,8 @@ public struct DominantSpeaker<ID: Comparable & Sendable>: Sendable {
     for (id, activity) in participants where id != current {
       let scores = activity.scores
       let lead = scores.medium - standing.medium
-      guard scores.immediate - standing.immediate > margin.immediate, lead > margin.medium,
-        scores.long - standing.long > margin.long, lead > best?.lead ?? 0
+      guard activity.isLasting, scores.immediate - standing.immediate > margin.immediate,
+        lead > margin.medium, scores.long - standing.long > margin.long, lead > best?.lead ?? 0
       else { continue }
       best = (id, lead)
     }
@@ -81,7 +81,7 @@ public struct DominantSpeaker<ID: Comparable & Sendable>: Sendable {
   }
 }
 
-/// The speech activity of one participant in the last 0.8 s.
+/// The recent speech activity of one participant.
 private struct SpeechActivity: Sendable {
   /// The logarithms of the scores, of which differences are compared.
   typealias Scores = (immediate: Double, medium: Double, long: Double)
@@ -100,6 +100,10 @@ private struct SpeechActivity: Sendable {
   static let activeSpan = 3
   /// The active spans with which somebody becomes the first dominant speaker.
   static let firstSpans = 2
+  /// The active frames of the last 1.2 s with which somebody follows another, who may merely pause.
+  /// A cough of 0.3 s has 16; with more frames, or a shorter time, speakers are found too late.
+  static let followingFrames = 17
+  static let rememberedFrames = 60
   /// The margin in dB above the quietest frame of 15 s up to which all is noise, and the level in
   /// -dBov from which on all is.
   static let noiseMargin: UInt8 = 6
@@ -113,7 +117,7 @@ private struct SpeechActivity: Sendable {
   static let restart: Int32 = 48_000
 
   /// The activities of the last frames, newest first.
-  private var frames = [Int](repeating: 0, count: mediumFrames * longSpans)
+  private var frames = [Int](repeating: 0, count: rememberedFrames)
   private var noise = SlidingMinimum()
   private var newest: UInt32?
   private var hasNews = false
@@ -144,6 +148,11 @@ private struct SpeechActivity: Sendable {
 
   /// Whether the participant speaks now and has spoken for some time.
   var isSpeech: Bool { medium(0) >= Self.activeSpan && long >= Self.firstSpans }
+
+  /// Whether the participant has spoken for longer than a cough lasts.
+  var isLasting: Bool {
+    frames.count { $0 >= Self.activeFrame } >= Self.followingFrames
+  }
 
   /// The number of active frames in a medium span; 0 is the newest.
   private func medium(_ span: Int) -> Int {

@@ -36,6 +36,10 @@ public struct OutgoingStream: Sendable {
   private var notified: SentLayer?
   /// The reason for `target` if it differs from `current`.
   private var targetWhy = LayerReason.started
+  /// Whether the path has no room for all that is requested, and the reason for the layer when it
+  /// has.
+  private var isLimited = false
+  private var unlimitedWhy = LayerReason.started
   /// The RTP senders, one per layer; sequence numbers continue when a layer is selected again.
   private var senders: [RTPSender]
   private var retransmissionBudget = RetransmissionBudget()
@@ -106,17 +110,23 @@ public struct OutgoingStream: Sendable {
       } else if target != nil {
         fellAt = now
       }
+      isLimited = off == .bandwidth
       target = nil
       return stop(off ?? .bandwidth)
     }
-    let reason = reason(for: step, isNewRequest: isNewRequest)
+    let wasLimited = isLimited
+    isLimited = step != LayerChoice.step(for: requested, among: layers)
+    let reason = isLimited ? .bandwidth : reasonForAll(of: layers, isNewRequest: isNewRequest)
     guard step != target else {
       // The step stays, but it is no longer the bandwidth that limits it, or now it is.
-      if isNewRequest, step == current, why == .bandwidth || reason == .bandwidth { why = reason }
+      if isNewRequest || isNewSource, step == current, why == .bandwidth || isLimited {
+        why = reason
+      }
       return Selection()
     }
-    if reason == .bandwidth, target != nil || why == .bandwidth, !isNewRequest, !isNewSource {
-      if target.map({ step < $0 }) ?? false { fellAt = now } else { roseAt = now }
+    // Something after nothing is no rise: more may follow at once.
+    if let target, isLimited || wasLimited, !isNewRequest, !isNewSource {
+      if step < target { fellAt = now } else { roseAt = now }
     }
     let pending = target
     target = step
@@ -128,14 +138,16 @@ public struct OutgoingStream: Sendable {
     return Selection(keyframe: step.layer == pending?.layer ? nil : step.layer)
   }
 
-  /// The reason why a step is selected.
-  private func reason(for step: LayerStep, isNewRequest: Bool) -> LayerReason {
-    guard step == LayerChoice.step(for: requested, among: offered) else { return .bandwidth }
-    if current == nil {
-      let isBest = step == LayerChoice.step(for: .best, among: offered)
-      return isBest ? why.onResuming : .requested
+  /// The reason for a step that is all that is requested, and the best one or not.
+  private mutating func reasonForAll(of layers: [VideoLayer], isNewRequest: Bool) -> LayerReason {
+    let isBest =
+      LayerChoice.step(for: requested, among: layers) == LayerChoice.step(for: .best, among: layers)
+    if !isBest || current != nil && isNewRequest {
+      unlimitedWhy = .requested
+    } else if current == nil, why != .bandwidth {
+      unlimitedWhy = why.onResuming
     }
-    return why == .bandwidth && !isNewRequest ? .bandwidth : .requested
+    return unlimitedWhy
   }
 
   private mutating func send(_ step: LayerStep) {

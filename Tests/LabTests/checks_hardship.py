@@ -84,6 +84,37 @@ def a_node_without_any_route_for_a_while_comes_back(t):
     t.figure("pictures", t.video_continues(*nodes), "s later")
 
 
+@check(needs="namespaces", measures=True)
+def after_an_outage_the_picture_is_back_with_the_sound(t):
+    lan = t.lan(2, faulty=True)
+    first, second = (
+        t.node(name, audio="tone", speaker="none", record=True, host=host)
+        for name, host in zip(("anna", "berta"), lan.hosts))
+    t.meet(first, second)
+    t.pause(10)
+    cut = t.now()
+    lan.split([0], [1])
+    for node, other in ((first, second), (second, first)):
+        left = node.wait("call.left", 10, cut, member=other.id)
+        t.expect(left["reason"] == "crashed", f"{left}")
+    t.pause(8)
+    lan.join()
+    healed = t.now()
+    for node, other in ((first, second), (second, first)):
+        back = node.wait("call.joined", 10, healed, member=other.id)["at"]
+        whole = node.wait("layer", 5, healed, member=other.id, direction="in",
+                          where=lambda event: event["to"].endswith("@15"))
+        t.figure("picture after the member", whole["at"] - back, "s", at_most=2)
+        t.expect(whole["why"] == "call-started", f"{whole}")
+        seen = node.wait("stats", 10, back + 5)["at"]
+        silent = back - cut
+        # The call began a moment before the pause of ten seconds.
+        most, least = 100 * silent / (seen - cut + 10), 100 * silent / (seen - cut + 14)
+        lost = [peer["in"]["audioLostPercent"] for peer in node.all("stats")[-1]["peers"]][0]
+        t.figure("audio lost", lost, "%")
+        t.expect(least - 3 <= lost <= most + 3, f"{lost} is not within {least} to {most}")
+
+
 def _pair_on(t, lan):
     return t.node("anna", host=lan.hosts[0]), t.node("berta", host=lan.hosts[1])
 

@@ -54,4 +54,6 @@ def a_channel_that_is_left_says_so_of_its_links(t):
     first.wait("link.up", LIMIT, member=second.id)
     sent = first.send("leave-channel")
     down = first.wait("link.down", LIMIT, sent, member=second.id)
+    for name in ("member.left", "call.left", "call.ended"):
+        t.expect(not first.all(name, since=sent), f"{name}: the others have not left")
     t.expect((down["channel"], down["reason"]) == (t.channel, "local"), down)

@@ -41,7 +41,7 @@ struct PingReportTests {
 
   @Test func roundTripsOfEachPathAreCountedByThemselves() throws {
     let direct = #"{"channel":"lab","address":"10.0.0.2:9","via":null,"rttMs":"#
-    let relayed = #"{"channel":"dev","address":null,"via":"01ff","rttMs":null}"#
+    let relayed = #"{"channel":"dev","address":null,"via":"01ff","viaName":"Grace","rttMs":null}"#
     var report = PingReport()
     for roundTrip in ["2", "4", "null"] {
       report.add(try reply("\(direct)\(roundTrip)},\(relayed)"))
@@ -52,11 +52,11 @@ struct PingReportTests {
     #expect(
       report.json.text
         == #"{"member":"00ff","name":"anna","paths":[{"channel":"lab","address":"10.0.0.2:9","#
-        + #""via":null,"sent":3,"received":2,"lossPercent":33.333,"minMs":2.000,"avgMs":3.000,"#
-        + #""maxMs":4.000},{"channel":"dev","address":null,"via":"01ff","sent":3,"received":0,"#
+        + #""via":null,"viaName":null,"sent":3,"received":2,"lossPercent":33.333,"minMs":2.000,"avgMs":3.000,"#
+        + #""maxMs":4.000},{"channel":"dev","address":null,"via":"01ff","viaName":"Grace","sent":3,"received":0,"#
         + #""lossPercent":100.000,"minMs":null,"avgMs":null,"maxMs":null}]}"#)
     let text = report.summary.joined(separator: "\n")
     #expect(text.contains("direct to 10.0.0.2:9, in lab: min 2.0, avg 3.0, max 4.0 ms"))
-    #expect(text.contains("relayed by 01ff, in dev: no answer"))
+    #expect(text.contains("relayed by Grace (01ff), in dev: no answer"))
   }
 }

@@ -44,6 +44,35 @@ struct RoleTests {
     #expect(keys.received().frames > 0)
   }
 
+  /// A roster must not show a live microphone, not even for a moment.
+  @Test func whatARoleDoesNotAllowIsSeenMuted() throws {
+    var keys = try call(.consumer)
+    keys.grant(.attendee, to: 1)
+    keys.world.run(for: .seconds(1))
+    keys.world.call(1) { $0.setMuted(audio: false, at: $1) }
+    keys.world.run(for: .seconds(1))
+    keys.grant(.consumer, to: 1)
+    keys.world.run(for: .seconds(1))
+    let member = keys.world.id(1)
+    let seen = keys.world.hosts[0].events.compactMap { event -> Member? in
+      switch event {
+      case .channel(.memberJoined(let seen)), .channel(.memberUpdated(let seen)): seen
+      default: nil
+      }
+    }.filter { $0.id == member }
+    // It joins an open call as a presenter of nothing yet, until its role arrives.
+    let roles = seen.map { "\($0.role.name) \($0.flags.contains(.audioMuted))" }
+    let changes = roles.indices.filter { $0 == 0 || roles[$0] != roles[$0 - 1] }.map { roles[$0] }
+    #expect(
+      changes.suffix(4) == [
+        "consumer true", "attendee true", "attendee false", "consumer true",
+      ])
+    for one in seen where one.role == .consumer {
+      #expect(one.flags.isSuperset(of: [.audioMuted, .videoMuted]))
+      #expect(!one.flags.contains(.speaking))
+    }
+  }
+
   @Test func whatFlowsGoesOnWithAHigherRole() throws {
     var keys = try call(.attendee)
     var media = keys.received()

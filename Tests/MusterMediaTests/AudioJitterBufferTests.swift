@@ -52,6 +52,60 @@ import Testing
   #expect((4...12).contains(corrections))
 }
 
+/// An outage counts in full, however long it is and whatever the buffer does meanwhile.
+@Test(arguments: [400, 900, 1_100, 2_500, 5_500]) func whatWasNotPlayedIsLost(outage: Int) {
+  var call = AudioSimulation(seed: 5)
+  _ = call.run(for: .seconds(10))
+  call.loss = 1
+  _ = call.run(for: .milliseconds(outage))
+  call.loss = 0
+  _ = call.run(for: .seconds(10))
+  let (expected, statistics) = (outage / 20, call.buffer.statistics)
+  #expect(abs(Int(statistics.lost) - expected) <= 2)
+  let share = 100 * Double(expected) / Double(1_000 + expected)
+  #expect(abs(statistics.lostPercent - share) < 0.5)
+}
+
+/// A pause of the source, such as while it is muted, is no loss.
+@Test func aPauseOfTheSourceIsNoLoss() {
+  var buffer = AudioJitterBuffer()
+  var now = Instant.zero
+  for frame in 0..<200 {
+    let pause = frame < 100 ? 0 : 200
+    now = .zero + .milliseconds(20 * (frame + pause))
+    buffer.insert(
+      sequence: UInt16(frame), timestamp: UInt32(960 * (frame + pause)), frames: [[1]], level: 30,
+      at: now)
+    _ = buffer.next(at: now)
+    guard frame == 99 else { continue }
+    for silent in 1...200 { _ = buffer.next(at: now + .milliseconds(20 * silent)) }
+  }
+  #expect(buffer.statistics.lost == 0 && buffer.statistics.played > 190)
+}
+
+/// What arrives too late, or is dropped, was not played either, and counts once.
+@Test func eachFrameIsEitherPlayedOrLost() {
+  for seed in UInt64(0)..<6 {
+    var call = AudioSimulation(seed: seed)
+    var prng = PRNG(seed: seed)
+    // What is sent before the first packet arrives is not known to be missing.
+    _ = call.run(for: .seconds(1))
+    for _ in 0..<30 {
+      call.loss = [0, 0, 0.1, 1][prng.below(4)]
+      call.jitter = .milliseconds([2, 40, 150][prng.below(3)])
+      call.delay = .milliseconds([1, 30, 700][prng.below(3)])
+      _ = call.run(for: .milliseconds(200 + prng.below(3_000)))
+    }
+    (call.loss, call.jitter, call.delay) = (0, .zero, .milliseconds(1))
+    _ = call.run(for: .seconds(5))
+    let statistics = call.buffer.statistics
+    let counted = Int(statistics.played + statistics.lost) + call.buffer.framesHeld
+    let sent = Int(call.sent)
+    #expect(abs(counted - sent) <= 2, "seed \(seed): \(counted) of \(sent)")
+    #expect(Set(call.played).count == call.played.count, "seed \(seed)")
+  }
+}
+
 @Test func lossIsRecoveredOrConcealed() {
   for seed in UInt64(0)..<10 {
     var call = AudioSimulation(seed: seed)

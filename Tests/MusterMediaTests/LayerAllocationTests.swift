@@ -186,7 +186,24 @@ struct BandwidthTests {
     let stills = layer(0, at: 0)
     #expect(limited.select(step(0, 0)) == LayerChange(from: slow, to: stills, why: .bandwidth))
     #expect(limited.select(nil) == LayerChange(from: stills, to: nil, why: .bandwidth))
-    #expect(limited.select(step(2)) == LayerChange(from: nil, to: full, why: .bandwidth))
+    #expect(limited.select(step(2)) == LayerChange(from: nil, to: full, why: .started))
+  }
+
+  /// The bandwidth is the reason only while there would be more without it.
+  @Test func theReasonIsThatOfTheRequestAgainOnceAllOfItIsSent() {
+    let limited = Limited()
+    func why(_ step: LayerStep?, for requested: VideoRequest = .best) -> LayerReason? {
+      _ = limited.select(step, for: requested, after: .seconds(20))
+      return limited.streams[.camera]?.why
+    }
+    #expect(why(step(0)) == .bandwidth)
+    #expect(why(step(1)) == .bandwidth && why(step(2)) == .started)
+    #expect(why(step(2, 2)) == .bandwidth && why(step(2)) == .started)
+    #expect(why(nil) == .bandwidth && why(step(0)) == .bandwidth && why(step(2)) == .started)
+    let medium = VideoRequest(width: 640, height: 360)
+    #expect(why(step(1), for: medium) == .requested)
+    #expect(why(step(0), for: medium) == .bandwidth && why(step(1), for: medium) == .requested)
+    #expect(why(step(1)) == .bandwidth && why(step(2)) == .requested)
   }
 
   @Test func theFirstStepMayBeLimited() {
@@ -230,6 +247,12 @@ struct BandwidthTests {
     _ = limited.select(step(1), for: .best)
     _ = limited.select(step(0))
     #expect(mayRise(onlyAfter: 3_000))
+    // Nor is something after nothing.
+    _ = limited.select(nil, after: .seconds(10))
+    _ = limited.select(step(0, 0), after: .seconds(3))
+    #expect(limited.mayRise(after: .zero))
+    _ = limited.select(step(0), after: .seconds(1))
+    #expect(mayRise(onlyAfter: 10_000))
     // Another path has nothing to do with what came before.
     limited.streams.pathChanged()
     #expect(limited.mayRise(after: .zero))

@@ -15,6 +15,8 @@ public struct PingReply: Codable, Equatable, Sendable {
     public var address: String?
     /// The relaying member's id; null for a direct path.
     public var via: String?
+    /// The name that the relaying member chose; null for a direct path.
+    public var viaName: String?
     /// The round-trip time in ms; null if no answer arrived in time.
     public var rttMs: Double?
   }

@@ -277,6 +277,10 @@ public struct ChannelState: Sendable {
 
   /// The role of a member at the time of the last input.
   public func role(of member: NodeID) -> Role { rights.role(of: member, at: wallSeconds) }
+  /// Whether a role has expired that an owner gave to the member, or confirmed.
+  public func hasRoleEnded(of member: NodeID) -> Bool {
+    rights.hasRoleEnded(of: member, at: wallSeconds)
+  }
 
   /// Whether the role of a member permits an action at the time of the last input.
   public func may(_ capability: Capability, _ member: NodeID) -> Bool {

@@ -35,14 +35,13 @@ public struct Member: Equatable, Sendable {
   /// Whether the member's presence names a call.
   public var isInCall: Bool { call != nil }
 
-  /// Derives a member from its presence, and clears flags that contradict the call or the role: a
-  /// member cannot speak outside a call or without the right to send audio.
+  /// Derives a member from its presence, with the flags that agree with the call and the role: a
+  /// member cannot speak outside a call, and is muted without the right to send.
   public init(_ presence: Presence, of id: NodeID, role: Role, settings: ChannelSettings) {
     var flags = presence.flags
     if presence.call == nil { flags.remove(.inCall) } else { flags.insert(.inCall) }
-    if presence.call == nil || !Capability.sendAudio.isAllowed(to: role, in: settings) {
-      flags.remove(.speaking)
-    }
+    if presence.call == nil { flags.remove(.speaking) }
+    flags.silence(for: role, in: settings)
     self.init(
       id: id, name: Self.shownName(presence.name, of: id), role: role, flags: flags,
       call: presence.call?.id, streams: presence.streams.map(Self.usable), bootID: presence.bootID)
@@ -72,6 +71,17 @@ public struct Member: Equatable, Sendable {
     let safe = DisplayText.sanitized(name, limit: Limits.nameBytes)
     guard !safe.isEmpty else { return id.short }
     return LookAlikes.resemblesID(safe) ? "\"\(safe)\"" : safe
+  }
+}
+
+extension MemberFlags {
+  /// Sets the flags of muted media for what a role may not send.
+  public mutating func silence(for role: Role, in settings: ChannelSettings) {
+    if !Capability.sendAudio.isAllowed(to: role, in: settings) {
+      insert(.audioMuted)
+      remove(.speaking)
+    }
+    if !Capability.sendVideo.isAllowed(to: role, in: settings) { insert(.videoMuted) }
   }
 }
 

@@ -146,7 +146,7 @@ package struct JoinOptions: ParsableArguments {
   @Option(
     name: .customLong("max-streams"),
     help: ArgumentHelp(
-      "The most videos to receive at once; those that rank lowest rest (default: no limit).",
+      "The most videos to receive at once, 0 for none; the others rest (default: no limit).",
       valueName: "n"))
   var maxStreams: Int?
 

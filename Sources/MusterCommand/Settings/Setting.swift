@@ -9,6 +9,8 @@ package struct Setting: Sendable {
   package let opposite: String?
   /// The place and type of the value.
   package let field: Field
+  /// A value for hints.
+  let example: SettingValue
   /// Whether the value must not be shown.
   let isSecret: Bool
   /// Whether the value may be a path, in which `~/` stands for the home directory.
@@ -32,12 +34,14 @@ package struct Setting: Sendable {
   }
 
   private init(
-    _ name: String, _ field: Field, opposite: String? = nil, isSecret: Bool = false,
-    mayBePath: Bool = false, or standard: @autoclosure @escaping @Sendable () -> String
+    _ name: String, _ field: Field, opposite: String? = nil, example: SettingValue? = nil,
+    isSecret: Bool = false, mayBePath: Bool = false,
+    or standard: @autoclosure @escaping @Sendable () -> String
   ) {
     self.name = name
     self.opposite = opposite
     self.field = field
+    self.example = example ?? field.example
     self.isSecret = isSecret
     self.mayBePath = mayBePath
     self.standard = standard
@@ -61,7 +65,7 @@ package struct Setting: Sendable {
     Setting("watch", .flag(\.watch), or: "true unless call or auto-answer"),
     Setting("video", .text(\.video), mayBePath: true, or: "a camera if there is one"),
     Setting("share", .text(\.share), mayBePath: true, or: "none"),
-    Setting("muted", .text(\.muted), or: "nothing"),
+    Setting("muted", .text(\.muted), example: .text("both"), or: "nothing"),
     Setting("audio", .text(\.audio), mayBePath: true, or: "a microphone if there is one"),
     Setting("speaker", .text(\.speaker), mayBePath: true, or: "a loudspeaker if there is one"),
     Setting("video-bitrate", .integer(\.videoBitrate), or: "by the size of the video"),
@@ -75,8 +79,8 @@ package struct Setting: Sendable {
     choice("dns-sd", \.dnsServiceDiscovery, or: "false"),
     Setting("listen", .text(\.listen), or: "every address, any free port"),
     Setting("interface", .list(\.interface), or: "all"),
-    Setting("max-video", .text(\.maxVideo), or: "no limit"),
-    Setting("max-streams", .integer(\.maxStreams), or: "no limit"),
+    Setting("max-video", .text(\.maxVideo), example: .text("640x360"), or: "no limit"),
+    Setting("max-streams", .integer(\.maxStreams), example: .integer(6), or: "no limit"),
     choice("latency", \.latency, or: "true"),
     Setting("record", .text(\.record), mayBePath: true, or: "none"),
     Setting("view", .port(\.view), or: "a free port"),
@@ -115,7 +119,7 @@ extension Setting.Field {
   }
 
   /// A value of the type, for hints.
-  var example: SettingValue {
+  fileprivate var example: SettingValue {
     switch self {
     case .text: .text("…")
     case .list: .list(["…", "…"])

@@ -24,7 +24,7 @@ extension SettingsLayer {
     } catch {
       throw MusterError(
         "\(source.prefix)line \(error.line): there is \(error.part)",
-        hint: "write one setting a line, such as name = \"Ada\"", kind: .usage)
+        hint: error.hint, kind: .usage)
     }
   }
 

@@ -52,7 +52,7 @@ package struct SettingsLayer {
     guard let value = setting.mayBePath ? value?.withHome(environment) : value else {
       throw MusterError(
         "\(phrase) is not \(setting.field.kind)",
-        hint: "write \(source.assignment(of: key, setting.field.example))", kind: .usage)
+        hint: "write \(source.assignment(of: key, setting.example))", kind: .usage)
     }
     guard values[setting.name] == nil else {
       throw MusterError(

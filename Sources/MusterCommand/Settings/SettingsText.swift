@@ -21,6 +21,7 @@ struct SettingsText {
     let line: Int
     /// The part, in words. They repeat nothing of a value, which may be a passphrase.
     let part: String
+    var hint = "write one setting a line, such as name = \"Ada\""
   }
 
   private let bytes: [UInt8]
@@ -50,10 +51,14 @@ struct SettingsText {
   static func settings(_ text: String) throws(Foreign) -> [(key: String, value: Value)] {
     var reader = SettingsText(text)
     var settings: [(key: String, value: Value)] = []
-    var keys: Set<String> = []
+    var lines: [String: Int] = [:]
     while try reader.skipToContent() {
       let key = try reader.key()
-      guard keys.insert(key).inserted else { throw reader.foreign("a key for the second time") }
+      if let first = lines.updateValue(reader.line, forKey: key) {
+        throw Foreign(
+          line: reader.line, part: "a setting for the second time",
+          hint: "remove this line, or line \(first)")
+      }
       settings.append((key, try reader.value()))
       reader.skipSpace()
       if let next = reader.next, next != Self.newline, next != UInt8(ascii: "#") {

@@ -131,6 +131,8 @@ public struct Statistics: Sendable {
     public var totalFreezesDuration: Duration
     /// The share of audio packets that were missing at playout after repair, in percent.
     public var audioLostPercent: Double
+    /// The same for the last seconds, at most five.
+    public var recentAudioLostPercent: Double
     /// The reason for the current layer.
     public var why: String
   }

@@ -79,21 +79,20 @@ extension MusterNode {
 
   private func peer(_ peer: PeerStatistics, over seconds: Double) -> Statistics.Peer {
     let link = peer.link
-    let lost = meters.heard[link]?.lostPercent ?? 0
     let camera = stream(
       StreamStatistics(stream: .camera, sent: peer.sent, received: peer.received), of: link,
-      audioLost: lost, over: seconds)
+      heard: meters.heard[link], over: seconds)
     return Statistics.Peer(
       channel: node.name(of: link.channel) ?? "", member: link.peer, via: peer.via,
       roundTrip: peer.roundTrip, lossPercent: peer.lossPercent,
       estimatedKilobitsPerSecond: peer.estimate?.rate.kbps,
       queueingDelay: peer.estimate?.queueDelay, sent: camera.sent, received: camera.received,
       latency: camera.latency,
-      streams: peer.streams.map { stream($0, of: link, audioLost: 0, over: seconds) })
+      streams: peer.streams.map { stream($0, of: link, heard: nil, over: seconds) })
   }
 
   private func stream(
-    _ stream: StreamStatistics, of link: LinkID, audioLost: Double, over seconds: Double
+    _ stream: StreamStatistics, of link: LinkID, heard: HeardAudio?, over seconds: Double
   ) -> Statistics.Stream {
     let key = MemberStream(link, stream.stream)
     let before = meters.media[key] ?? (0, 0)
@@ -105,21 +104,22 @@ extension MusterNode {
     }
     return Statistics.Stream(
       name: name(of: stream.stream, of: link.peer, in: link.channel),
-      sent: stream.sent.map { direction($0, rate(sent, before.sent), audioLost: 0) },
+      sent: stream.sent.map { direction($0, rate(sent, before.sent), heard: nil) },
       received: stream.received.map {
-        direction($0, rate(received, before.received), audioLost: audioLost)
+        direction($0, rate(received, before.received), heard: heard)
       },
       latency: media.meter.latency(of: key).map { ($0.p50, $0.p95) })
   }
 
   private func direction(
-    _ media: MediaStatistics, _ kilobitsPerSecond: Double, audioLost: Double
+    _ media: MediaStatistics, _ kilobitsPerSecond: Double, heard: HeardAudio?
   ) -> Statistics.Direction {
     Statistics.Direction(
       layer: media.layer, kilobitsPerSecond: kilobitsPerSecond, frames: media.frames,
       framesLost: media.framesLost, freezes: media.freezes,
       totalFreezesDuration: media.totalFreezesDuration,
-      audioLostPercent: audioLost, why: media.why.name)
+      audioLostPercent: heard?.lostPercent ?? 0,
+      recentAudioLostPercent: heard?.recentLostPercent ?? 0, why: media.why.name)
   }
 }
 

@@ -37,8 +37,8 @@ public struct PathController: Sendable {
   /// The loss of one report, on this many packets or more, that shows as much by itself: where the
   /// first packets already fill the queue, its delay is not noticed.
   private static let overload = (loss: 0.5, packets: 100)
-  /// The time in which nothing arrives that shows the path to have been interrupted: one that is too
-  /// narrow loses most, but not all.
+  /// The time in which nothing arrives that shows the path to have been interrupted: a path that is
+  /// too narrow loses most, but not all.
   private static let interruption = Duration.milliseconds(500)
 
   /// The bandwidth of the path, as far as it is known.

@@ -11,9 +11,14 @@ public struct HeardAudio: Sendable {
   private var lostBefore: UInt64 = 0
   /// The time at which the last frame was played, as far as the reports show.
   private var playedAt: Instant?
+  /// The totals of two moments in the last seconds, the older one first.
+  private var marks: [(at: Instant, played: UInt64, lost: UInt64)] = []
   /// The time since which nothing can be heard although the participant has not left; nil while the
   /// media are there.
   private var missingSince: Instant?
+
+  /// The least and half of the most time that is recent.
+  private static let recent = Duration.seconds(2.5)
 
   /// Nothing has been heard.
   public init() {}
@@ -23,6 +28,9 @@ public struct HeardAudio: Sendable {
     if newest.received < statistics.received { endGap(at: now) }
     if newest.played != statistics.played { playedAt = now }
     statistics = newest
+    guard marks.last.map({ now - $0.at >= Self.recent }) ?? true else { return }
+    let all = totals
+    marks = marks.suffix(1) + [(now, all.played, all.lost)]
   }
 
   private mutating func endGap(at now: Instant) {
@@ -43,10 +51,21 @@ public struct HeardAudio: Sendable {
 
   /// The share of the participant's frames, in percent, that was not played
   /// (`AudioStatistics.lostPercent`).
-  public var lostPercent: Double {
+  public var lostPercent: Double { totals.lostPercent }
+
+  /// The same for the last seconds, at most five, in which there was audio.
+  public var recentLostPercent: Double {
+    var recent = totals
+    recent.played &-= marks.first?.played ?? 0
+    recent.lost &-= marks.first?.lost ?? 0
+    return recent.lostPercent
+  }
+
+  /// The statistics over all gaps.
+  private var totals: AudioStatistics {
     var all = statistics
     all.played &+= playedBefore
     all.lost &+= lostBefore
-    return all.lostPercent
+    return all
   }
 }

@@ -171,7 +171,8 @@ actor PageBridge {
       kbps: received?.kilobitsPerSecond, rttMs: peer?.roundTrip?.inMilliseconds,
       lossPercent: peer?.lossPercent, estimateKbps: peer?.estimatedKilobitsPerSecond,
       queueMs: peer?.queueingDelay?.inMilliseconds, layer: received?.layer?.description,
-      why: received?.why,
+      why: received?.why, frozenMs: received?.totalFreezesDuration.inMilliseconds,
+      audioLostPercent: received?.recentAudioLostPercent,
       via: peer?.via.map { messages.name(of: $0) },
       streams: member.isInCall ? streams(of: member, peer, outranked, channel) : [])
   }
@@ -192,7 +193,8 @@ actor PageBridge {
         width: received?.layer?.size.width,
         height: received?.layer?.size.height,
         fps: (received?.layer?.framesPerSecond).map(Double.init),
-        kbps: received?.kilobitsPerSecond, layer: received?.layer?.description)
+        kbps: received?.kilobitsPerSecond, layer: received?.layer?.description,
+        why: received?.why, frozenMs: received?.totalFreezesDuration.inMilliseconds)
     }
   }
 }

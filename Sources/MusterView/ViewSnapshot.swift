@@ -211,6 +211,12 @@ extension ViewSnapshot {
     public var layer: String?
     /// The reason why the member sends this layer and no better layer; nil outside a call.
     public var why: String?
+    /// The total time in ms for which the camera's video has been frozen in this call; nil outside
+    /// a call.
+    public var frozenMs: Double?
+    /// The share of the member's audio in the last seconds that was not played, in percent; nil
+    /// outside a call.
+    public var audioLostPercent: Double?
     /// The name of the relaying member; nil for a direct path.
     public var via: String?
     /// The member's video streams besides the camera, each with a separate tile.
@@ -223,7 +229,8 @@ extension ViewSnapshot {
       width: Int? = nil,
       height: Int? = nil, fps: Double? = nil, kbps: Double? = nil, rttMs: Double? = nil,
       lossPercent: Double? = nil, estimateKbps: Double? = nil, queueMs: Double? = nil,
-      layer: String? = nil, why: String? = nil, via: String? = nil, streams: [Stream] = []
+      layer: String? = nil, why: String? = nil, frozenMs: Double? = nil,
+      audioLostPercent: Double? = nil, via: String? = nil, streams: [Stream] = []
     ) {
       self.id = id
       self.name = name
@@ -245,6 +252,8 @@ extension ViewSnapshot {
       self.queueMs = queueMs
       self.layer = layer
       self.why = why
+      self.frozenMs = frozenMs
+      self.audioLostPercent = audioLostPercent
       self.via = via
       self.streams = streams
     }
@@ -267,6 +276,10 @@ extension ViewSnapshot {
     public var kbps: Double?
     /// The received layer, as `WxH@FPS`; nil for no layer.
     public var layer: String?
+    /// The reason why the member sends this layer and no better layer.
+    public var why: String?
+    /// The total time in ms for which the stream has been frozen in this call.
+    public var frozenMs: Double?
   }
 
   /// A message as in the events of `muster join --json`, but with the time in milliseconds.

@@ -40,7 +40,7 @@ private struct Outage {
 }
 
 /// Whether the members have noticed the outage or not.
-@Test(arguments: [2, 5, 10, 12, 30]) func thePictureIsBackWithTheSound(seconds: Int) throws {
+@Test(arguments: [2, 5, 10, 12, 30]) func theVideoIsBackWithTheAudio(seconds: Int) throws {
   var outage = Outage()
   let first = outage.back(after: .seconds(seconds))
   let back = try #require(first)

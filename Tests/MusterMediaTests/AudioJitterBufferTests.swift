@@ -88,7 +88,7 @@ import Testing
   for seed in UInt64(0)..<6 {
     var call = AudioSimulation(seed: seed)
     var prng = PRNG(seed: seed)
-    // What is sent before the first packet arrives is not known to be missing.
+    // Packets before the first that arrives are not known to be missing.
     _ = call.run(for: .seconds(1))
     for _ in 0..<30 {
       call.loss = [0, 0, 0.1, 1][prng.below(4)]

@@ -43,6 +43,17 @@ private struct Listener {
   #expect(listener.heard.statistics.played == 1_000)
 }
 
+@Test func whatWasLostLongAgoIsNotRecent() {
+  var listener = Listener()
+  listener.play(seconds: 20, lost: 50)
+  #expect(listener.heard.recentLostPercent > 15)
+  listener.interrupt(for: .seconds(20))
+  listener.play(seconds: 1)
+  #expect(listener.heard.recentLostPercent > 80)
+  listener.play(seconds: 6)
+  #expect(listener.heard.recentLostPercent == 0 && listener.heard.lostPercent > 40)
+}
+
 @Test func audioThatIsMutedIsNotLost() {
   var listener = Listener()
   listener.play(seconds: 20)

@@ -20,8 +20,10 @@ FLAGS = [
     "--disable-background-timer-throttling",
     "--disable-renderer-backgrounding",
     "--autoplay-policy=no-user-gesture-required",
-    "--hide-scrollbars",
 ]
+
+# The text of keys that do not write their name, and their code.
+KEYS = {"Tab": ("", 9), "Escape": ("", 27), "Enter": ("\r", 13)}
 
 
 class WebSocket:
@@ -96,7 +98,48 @@ class WebSocket:
         self.socket.close()
 
 
-class Browser:
+class Page:
+    """What checks do with a page, whatever the browser."""
+
+    def wait(self, expression, what, timeout=10):
+        """Polls until the expression is true."""
+        deadline = time.monotonic() + timeout
+        while True:
+            value = self.run(expression)
+            if value:
+                return value
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"waited {timeout} s in vain for {what}")
+            time.sleep(0.05)
+
+    def centre(self, selector):
+        """Where the element can be clicked."""
+        place = self.run(
+            "(() => { const e = document.querySelector(%s); if (!e) return null;"
+            " const r = e.getBoundingClientRect();"
+            " return {x: r.x + r.width / 2, y: r.y + r.height / 2}; })()" % json.dumps(selector))
+        if place is None:
+            raise RuntimeError(f"nothing to click at {selector}")
+        return place
+
+    def close(self):
+        self.process.terminate()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.profile, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Browser(Page):
     """Headless Chromium with one page."""
 
     def __init__(self, size=(1280, 720), binary="chromium", extra=()):
@@ -185,32 +228,19 @@ class Browser:
             raise RuntimeError(details.get("exception", {}).get("description", details["text"]))
         return result["result"].get("value")
 
-    def wait(self, expression, what, timeout=10):
-        """Polls until the expression is true."""
-        deadline = time.monotonic() + timeout
-        while True:
-            value = self.run(expression)
-            if value:
-                return value
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"waited {timeout} s in vain for {what}")
-            time.sleep(0.05)
-
     def click(self, selector):
         """Clicks the centre of the element with a real mouse event."""
-        place = self.run(
-            "(() => { const e = document.querySelector(%s); if (!e) return null;"
-            " const r = e.getBoundingClientRect();"
-            " return {x: r.x + r.width / 2, y: r.y + r.height / 2}; })()" % json.dumps(selector))
-        if place is None:
-            raise RuntimeError(f"nothing to click at {selector}")
+        place = self.centre(selector)
         for kind in ("mousePressed", "mouseReleased"):
             self.call(
                 "Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place)
 
     def key(self, key):
+        text, code = KEYS.get(key, (key, 0))
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, text=key)
+            self.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, text=text,
+                windowsVirtualKeyCode=code)
 
     def screenshot(self, path):
         """As a PNG or, where the path ends so, as a JPEG."""
@@ -232,19 +262,3 @@ class Browser:
             elif event["method"] == "Runtime.consoleAPICalled" and params["type"] == "error":
                 found.append(" ".join(str(a.get("value", "")) for a in params["args"]))
         return found
-
-    def close(self):
-        self.process.terminate()
-        try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.log.close()
-        shutil.rmtree(self.profile, ignore_errors=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()

@@ -16,6 +16,7 @@ window.__statsAt = 0;
 
 function show(next) {
   const before = snapshot;
+  const isSwitched = before && before.channelID !== next.channelID;
   snapshot = next;
   const { self, members, call, channel } = next;
   document.title = call ? `${channel} · in call` : channel;
@@ -25,17 +26,17 @@ function show(next) {
   const identity = channel ? `${next.kind} channel ${next.channelID}` : '';
   $('channel').title = identity;
   setText($('lobby-channel'), identity);
-  showChannels(next);
   document.body.dataset.view = self.inCall ? 'call' : 'lobby';
-  if (before && before.self.inCall !== self.inCall) entering = false;
+  if (isSwitched || (before && before.self.inCall !== self.inCall)) entering = false;
   showRoster(next);
   showLobby(next);
   showControls(self);
   showGrid(next);
   showChat(next);
+  showChannels(next);
   showClock();
   showLink();
-  if (before) showChanges(before, next);
+  if (before && !isSwitched) showChanges(before, next);
   showNotices(before?.notices ?? [], next.notices);
 }
 
@@ -47,29 +48,39 @@ function showNotices(before, notices) {
   }
 }
 
+/// The button of each channel, by the channel's id.
+const tabs = new Map();
+
 /// Shows one button for each channel if there are several.
-function showChannels({ channel, channels }) {
-  const list = $('channels');
-  list.hidden = channels.length < 2;
-  if (list.dataset.names !== JSON.stringify(channels)) {
-    list.dataset.names = JSON.stringify(channels);
-    list.replaceChildren(...channels.map((name) => {
-      const button = document.createElement('button');
-      button.type = 'button';
-      button.className = 'tool';
-      button.textContent = name;
-      button.onclick = () => worker.postMessage({ kind: 'choose', channel: name });
-      return button;
-    }));
+function showChannels({ channelID, rooms }) {
+  for (const id of tabs.keys()) if (!rooms.some((room) => room.channelID === id)) tabs.delete(id);
+  $('channels').hidden = rooms.length < 2;
+  place($('channels'), rooms.map((room) => tabOf(room, room.channelID === channelID)));
+}
+
+function tabOf({ channelID, channel, call }, isShown) {
+  if (!tabs.has(channelID)) tabs.set(channelID, $('tab').content.firstElementChild.cloneNode(true));
+  const tab = tabs.get(channelID);
+  const [name, sign, badge] = tab.children;
+  const wasShown = tab.getAttribute('aria-pressed') === 'true';
+  // The messages of the channel that is shown are counted at the button that opens them.
+  const count = isShown ? 0 : unreadIn(channelID);
+  setText(name, channel);
+  sign.toggleAttribute('hidden', !call);
+  showCount(badge, count);
+  const parts = [channel, call && 'call going on', count > 0 && `${count} unread`];
+  tab.title = parts.filter(Boolean).join(', ');
+  tab.setAttribute('aria-label', tab.title);
+  tab.setAttribute('aria-pressed', String(isShown));
+  tab.onclick = () => worker.postMessage({ kind: 'choose', channel });
+  if (isShown && !wasShown) {
+    requestAnimationFrame(() => tab.scrollIntoView({ block: 'nearest', inline: 'nearest' }));
   }
-  for (const button of list.children) {
-    button.setAttribute('aria-pressed', String(button.textContent === channel));
-  }
+  return tab;
 }
 
 /// Notifies the user of a changed role and of a new initiator.
-function showChanges(before, { channel, self, members, call }) {
-  if (before.channel !== channel) return;
+function showChanges(before, { self, members, call }) {
   if (before.self.role !== self.role) toast(`Your role is ${self.role} now.`);
   if (before.call?.id !== call?.id || before.call?.initiator === call?.initiator) return;
   const leads = call.initiator === self.id
@@ -99,10 +110,15 @@ function showGrid({ self, members, call }) {
   arrange();
 }
 
+/// What the snapshot says of the camera's video, and leaves out where there is none.
+const noVideo = {
+  width: null, height: null, fps: null, kbps: null, layer: null, why: null, frozenMs: null,
+};
+
 /// A member, followed by its video streams besides the camera in the form of members.
 function streams(member) {
   return [member, ...member.streams.map((stream) => ({
-    ...member, ...stream, id: `${member.id}/${stream.stream}`,
+    ...member, ...noVideo, ...stream, id: `${member.id}/${stream.stream}`,
     name: `${member.name}: ${stream.stream}`, audioMuted: false, videoMuted: false, speaking: false,
   }))];
 }
@@ -115,8 +131,9 @@ function showOwn(self) {
     cards.set(self.id, card);
     $('me').append(card.element);
   }
-  card.update({ ...self, tile: self.hasVideo ? 0 : null });
-  card.element.hidden = !self.inCall && !card.element.classList.contains('live');
+  // After a call, its last frame goes as well.
+  card.update({ ...self, tile: self.inCall && self.hasVideo ? 0 : null });
+  card.element.hidden = !self.inCall;
 }
 
 function showLobby({ self, members, call }) {
@@ -198,7 +215,8 @@ function control(id, isThere, isOff, on, off, absent) {
 function showClock() {
   const call = snapshot?.call;
   $('clock').hidden = !call;
-  if (!call) return;
+  // Without the node, nobody knows whether the call goes on.
+  if (!call || link !== 'up') return;
   const seconds = Math.max(0, Math.floor((Date.now() - call.startedAt) / 1000));
   const two = (number) => String(number).padStart(2, '0');
   const hours = Math.floor(seconds / 3600);
@@ -214,6 +232,7 @@ function setLink(state, wasStopped = false) {
   else downSince ||= Date.now();
   showLink();
   if (state === 'up') $('gone').hidden = true;
+  else if (state === 'silent') showTrouble(trouble.silent);
   else if (state === 'down') showGone(wasStopped);
   entering = false;
   if (snapshot) {
@@ -228,7 +247,26 @@ function showLink() {
   const isCutOff = link === 'up' && self?.inCall && self.callState !== 'connected';
   $('link').className = `link ${isCutOff ? 'waiting' : link}`;
   const cutOff = self?.callState === 'connecting' ? 'Connecting' : 'Reconnecting';
-  setText($('link'), isCutOff ? cutOff : link === 'up' ? 'Connected' : 'Disconnected');
+  const words = { up: 'Connected', silent: 'Not responding' };
+  setText($('link'), isCutOff ? cutOff : words[link] ?? 'Disconnected');
+}
+
+const trouble = {
+  silent: ['Muster does not respond', 'Nothing has come from it for some seconds: what is shown '
+    + 'here is old. This page carries on by itself as soon as Muster responds.'],
+  lost: ['Connection to Muster lost', 'Trying to reach the node again. This page carries on by '
+    + 'itself as soon as it answers.'],
+  stopped: ['Muster is not running', 'The node behind this page has stopped. Start it again and '
+    + 'open the address it prints.'],
+};
+
+function showTrouble(kind) {
+  const [title, text] = kind;
+  setText($('gone-title'), title);
+  setText($('gone-text'), text);
+  // A node that is connected to cannot be connected to again.
+  $('retry').hidden = kind === trouble.silent;
+  $('gone').hidden = false;
 }
 
 function showGone(wasStopped) {
@@ -236,11 +274,7 @@ function showGone(wasStopped) {
   if (!wasStopped && Date.now() - downSince < 1000 && snapshot) return;
   const isLong = wasStopped || Date.now() - downSince > 8000 || $('gone').dataset.stopped;
   if (wasStopped) $('gone').dataset.stopped = 'yes';
-  setText($('gone-title'), isLong ? 'Muster is not running' : 'Connection to Muster lost');
-  setText($('gone-text'), isLong
-    ? 'The node behind this page has stopped. Start it again and open the address it prints.'
-    : 'Trying to reach the node again. This page carries on by itself as soon as it answers.');
-  $('gone').hidden = false;
+  showTrouble(isLong ? trouble.stopped : trouble.lost);
 }
 
 worker.onmessage = ({ data }) => {
@@ -262,7 +296,6 @@ worker.onmessage = ({ data }) => {
       const card = cards.get(data.member);
       if (!card || card.tile !== data.tile) break;
       card.drawn(data.width, data.height);
-      if (card.isOwn) card.element.hidden = false;
       arrange();
       break;
     }
@@ -307,6 +340,7 @@ $('details').onclick = () => {
 
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape') {
+    if ($('people').contains(document.activeElement)) $('people').firstElementChild.focus();
     $('people').open = false;
     if (!$('chat').hidden) openChat(false);
   }
@@ -325,7 +359,7 @@ document.addEventListener('keydown', (event) => {
   if (key === 's' && !$('share').hidden) $('share').click();
 });
 
-new ResizeObserver(arrange).observe($('stage'));
+new ResizeObserver(stageResized).observe($('stage'));
 // At once, since timers of a hidden page are late.
 document.addEventListener('visibilitychange', tell);
 setInterval(() => {

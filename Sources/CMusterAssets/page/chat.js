@@ -4,11 +4,20 @@
 /// The maximum size of a message in UTF-8 bytes, equal to `Limits.textBytes`.
 const TEXT_BYTES = 768;
 
-const chat = { known: null, unread: 0, unsent: null };
+/// What the page keeps of each channel's messages, by the channel's id: the ids of those that have
+/// been here, the number of unread ones, and the draft while another channel is shown.
+const chats = new Map();
+const noDraft = { value: '', to: '', toName: 'Everyone' };
+let shownChat = '';
+/// The text sent last, and its channel, until it is known whether it was refused.
+let unsent = null;
 
-function showChat({ self, members, messages }) {
+function showChat({ channelID, self, members, messages, rooms }) {
+  noteNew(rooms, channelID);
   const list = $('messages');
-  const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
+  const isAtEnd = channelID !== shownChat
+    || list.scrollHeight - list.scrollTop - list.clientHeight < 40;
+  if (channelID !== shownChat) changeDraft(channelID);
   const shown = messages.map(({ id, name, toName }) => [id, name, toName]);
   fill(list, shown, () => messages.map((message) => messageItem(message, self)));
   if (isAtEnd) list.scrollTop = list.scrollHeight;
@@ -23,20 +32,54 @@ function showChat({ self, members, messages }) {
   fill($('to'), receivers, () => receivers.map(([id, name]) => new Option(name, id)));
   if ($('to').value !== chosen) $('to').value = chosen;
   $('send').disabled = self.role === 'none';
-  noteNew(messages, self);
 }
 
-/// Counts the messages received while the chat was closed, and notifies the user once.
-function noteNew(messages, self) {
-  const { known } = chat;
-  chat.known = new Set(messages.map(({ id }) => id));
-  if (known && $('chat').hidden) {
-    const fresh = messages.filter(({ id, from }) => !known.has(id) && from !== self.id);
-    chat.unread += fresh.length;
-    for (const { name, text } of fresh.slice(-3)) toast(`${name}: ${shortened(text)}`);
+/// Keeps the text and the recipient that are being written, and shows those of another channel.
+function changeDraft(channelID) {
+  const left = chats.get(shownChat);
+  if (left) {
+    left.draft = {
+      value: $('text').value, to: $('to').value, toName: $('to').selectedOptions[0].text,
+    };
   }
-  $('unread').hidden = chat.unread === 0;
-  setText($('unread'), chat.unread > 99 ? '99+' : String(chat.unread));
+  const { value, to, toName } = chats.get(channelID)?.draft ?? noDraft;
+  shownChat = channelID;
+  $('text').value = value;
+  fill($('to'), [[to, toName]], () => [new Option(toName, to)]);
+}
+
+/// Counts the messages of each channel that came while they could not be seen, and notifies the
+/// user once. Those that the page finds in a channel at first are not new.
+function noteNew(rooms, channelID) {
+  for (const id of chats.keys()) if (!rooms.some((room) => room.channelID === id)) chats.delete(id);
+  for (const { channelID: key, channel, self, messages } of rooms) {
+    const ids = new Set(messages.map(({ id }) => id));
+    const chat = chats.get(key) ?? { known: ids, unread: 0, draft: { ...noDraft } };
+    chats.set(key, chat);
+    const fresh = messages.filter(({ id, from }) => !chat.known.has(id) && from !== self.id);
+    chat.known = ids;
+    if (key === channelID && !$('chat').hidden) continue;
+    chat.unread += fresh.length;
+    const where = key === channelID ? '' : ` in ${channel}`;
+    for (const { name, text } of fresh.slice(-3)) toast(`${name}${where}: ${shortened(text)}`);
+  }
+  markRead(channelID);
+}
+
+/// Shows the number of unread messages of the channel, which is none while they are open.
+function markRead(channelID) {
+  const chat = chats.get(channelID);
+  if (chat && !$('chat').hidden) chat.unread = 0;
+  showCount($('unread'), unreadIn(channelID));
+}
+
+function unreadIn(channelID) {
+  return chats.get(channelID)?.unread ?? 0;
+}
+
+function showCount(badge, count) {
+  badge.hidden = count === 0;
+  setText(badge, count > 99 ? '99+' : String(count));
 }
 
 function shortened(text) {
@@ -80,16 +123,16 @@ function openChat(isOpen) {
   $('talk').setAttribute('aria-expanded', String(isOpen));
   document.body.classList.toggle('chatting', isOpen);
   if (!isOpen) return $('talk').focus();
-  chat.unread = 0;
-  $('unread').hidden = true;
+  markRead(shownChat);
   $('messages').scrollTop = $('messages').scrollHeight;
   $('text').focus();
 }
 
-/// Restores a text that could not be sent, unless the input field contains another text.
+/// Restores a text that could not be sent, unless another one has been begun in its channel.
 function textRefused() {
-  if (chat.unsent !== null && $('text').value === '') $('text').value = chat.unsent;
-  chat.unsent = null;
+  const field = unsent?.channelID === shownChat ? $('text') : chats.get(unsent?.channelID)?.draft;
+  if (field?.value === '') field.value = unsent.text;
+  unsent = null;
 }
 
 $('write').onsubmit = (event) => {
@@ -100,7 +143,7 @@ $('write').onsubmit = (event) => {
   if (bytes > TEXT_BYTES) {
     return toast(`The text is too long by ${bytes - TEXT_BYTES} bytes.`, true);
   }
-  chat.unsent = text;
+  unsent = { channelID: shownChat, text };
   command('say', $('to').value ? { text, to: $('to').value } : { text });
   $('text').value = '';
 };

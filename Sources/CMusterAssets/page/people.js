@@ -2,81 +2,121 @@
 // The list of the channel's members, in which those of lower roles can be muted for everyone or
 // removed from the call.
 
-// The member whose removal from the call waits for the second click, until a time in ms.
-let removing = { id: null, until: 0 };
+/// The member whose removal from the call waits for the second click, with the channel of the call,
+/// until a time in ms.
+const noRemoval = { id: null, channelID: null, until: 0 };
+let removing = noRemoval;
+/// The line of each member, by the member's id.
+const lines = new Map();
 
-function showRoster({ self, members, call }) {
+/// Changes lines and buttons in place, so that the one in use keeps the focus.
+function showRoster({ channelID, self, members, call }) {
+  if (removing.channelID !== channelID) removing = noRemoval;
   const all = [{ ...self, isOwn: true }, ...members];
   setText($('count'), String(all.length));
-  const shown = all.map((member) => [
-    member.id, member.name, member.role, member.inCall, member.audioMuted, member.videoMuted,
-    call?.initiator === member.id, (member.streams ?? []).map(({ stream }) => stream),
-    member.mayModerate, removing.id === member.id,
-  ]);
-  fill($('roster'), shown, () => all.map((member) => rosterItem(member, call)));
+  const focused = $('roster').contains(document.activeElement) ? document.activeElement : null;
+  for (const id of lines.keys()) if (!all.some((member) => member.id === id)) lines.delete(id);
+  place($('roster'), all.map((member) => {
+    if (!lines.has(member.id)) lines.set(member.id, new Line(member.id));
+    return lines.get(member.id).show(member, call);
+  }));
+  if (focused && !focused.isConnected) refocus(focused);
 }
 
-function rosterItem(member, call) {
-  const item = document.createElement('li');
-  const who = document.createElement('span');
-  const state = document.createElement('small');
-  who.className = 'who';
-  who.textContent = member.isOwn ? `${member.name} (you)` : member.name;
-  const parts = [member.inCall ? 'in the call' : 'watching'];
-  if (member.inCall && call?.initiator === member.id) parts.push('leads it');
-  // Presenter is the default role: all members of an open channel have it.
-  if (member.role !== 'presenter') parts.push(member.role);
-  for (const { stream } of member.streams ?? []) parts.push(`shares ${stream}`);
-  state.textContent = parts.join(' · ');
-  who.append(state);
-  item.append(dot(member), who);
-  if (member.inCall && member.audioMuted) item.append(icon('i-mic-off'));
-  if (member.inCall && member.videoMuted) item.append(icon('i-cam-off'));
-  if (member.inCall && member.mayModerate) item.append(moderation(member));
-  return item;
+/// Moves the focus from a button that has gone to the one that removes the same member, or else to
+/// the one that opens the list.
+function refocus(gone) {
+  const line = lines.get(gone.dataset.member);
+  const next = line?.remove.isConnected ? line.remove : $('people').firstElementChild;
+  next.focus();
 }
 
-/// The buttons that mute a member for everyone, or remove it from the call.
-function moderation({ id, name, audioMuted, videoMuted, streams }) {
-  const shown = [
-    !audioMuted && ['i-mic-off', `Mute ${name} for everyone`, 'audio'],
-    !videoMuted && ['i-cam-off', `Stop the video of ${name} for everyone`, 'video'],
-    streams.length > 0 && ['i-share-off', `Stop the sharing of ${name} for everyone`, 'share'],
-  ].filter(Boolean).map(([symbol, title, media]) => {
-    const button = sheetButton(title, () => command('mute-member', { member: id, media }));
-    button.dataset.mutes = media;
-    button.append(icon(symbol));
+/// One member: initials, name and state, and buttons to mute it for everyone or to remove it from
+/// the call.
+class Line {
+  constructor(id) {
+    this.id = id;
+    this.dot = dot({ id, name: '' });
+    this.who = document.createElement('span');
+    this.who.className = 'who';
+    this.state = document.createElement('small');
+    this.who.append('', this.state);
+    this.signs = ['i-mic-off', 'i-cam-off'].map(icon);
+    this.mutes = ['audio', 'video', 'share'].map((media) => this.muteButton(media));
+    this.remove = this.button(() => remove(id));
+    this.remove.append(icon('i-leave'), document.createElement('span'));
+    this.moderation = document.createElement('div');
+    this.moderation.className = 'moderation';
+    this.element = document.createElement('li');
+  }
+
+  button(act) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'small';
+    button.dataset.member = this.id;
+    button.onclick = act;
+    // A key that is held down would answer the question as well.
+    button.onkeydown = (event) => {
+      if (event.repeat) event.preventDefault();
+    };
     return button;
-  });
-  const isAsked = removing.id === id;
-  const button = sheetButton(`Remove ${name} from the call`, () => remove(id));
-  button.dataset.removes = isAsked ? 'now' : 'asks';
-  button.classList.toggle('sure', isAsked);
-  button.append(icon('i-leave'), isAsked ? 'Really remove?' : 'Remove');
-  const row = document.createElement('div');
-  row.className = 'moderation';
-  row.append(...shown, button);
-  return row;
+  }
+
+  muteButton(media) {
+    const button = this.button(() => command('mute-member', { member: this.id, media }));
+    button.dataset.mutes = media;
+    button.append(icon({ audio: 'i-mic-off', video: 'i-cam-off', share: 'i-share-off' }[media]));
+    return button;
+  }
+
+  show(member, call) {
+    const { name, inCall, audioMuted, videoMuted } = member;
+    const streams = member.streams ?? [];
+    const parts = [inCall ? 'in the call' : 'watching'];
+    if (inCall && call?.initiator === this.id) parts.push('leads it');
+    // Presenter is the default role: all members of an open channel have it.
+    if (member.role !== 'presenter') parts.push(member.role);
+    for (const { stream } of streams) parts.push(`shares ${stream}`);
+    setText(this.dot, initials(name));
+    this.who.firstChild.data = member.isOwn ? `${name} (you)` : name;
+    setText(this.state, parts.join(' · '));
+    const isModerated = inCall && member.mayModerate;
+    if (isModerated) this.showButtons(name, [!audioMuted, !videoMuted, streams.length > 0]);
+    place(this.element, [
+      this.dot, this.who, ...this.signs.filter((_, i) => inCall && [audioMuted, videoMuted][i]),
+      ...(isModerated ? [this.moderation] : []),
+    ]);
+    return this.element;
+  }
+
+  /// Shows the buttons that can do something: to mute what is on, and to remove the member.
+  showButtons(name, isOn) {
+    const titles = [
+      `Mute ${name} for everyone`, `Stop the video of ${name} for everyone`,
+      `Stop the sharing of ${name} for everyone`,
+    ];
+    this.mutes.forEach((button, index) => label(button, titles[index]));
+    const isAsked = removing.id === this.id;
+    label(this.remove, isAsked ? `Really remove ${name}?` : `Remove ${name} from the call`);
+    setText(this.remove.lastElementChild, isAsked ? 'Really remove?' : 'Remove');
+    this.remove.dataset.removes = isAsked ? 'now' : 'asks';
+    this.remove.classList.toggle('sure', isAsked);
+    place(this.moderation, [...this.mutes.filter((_, index) => isOn[index]), this.remove]);
+  }
 }
 
-function sheetButton(title, act) {
-  const button = document.createElement('button');
-  button.type = 'button';
-  button.className = 'small';
+function label(button, title) {
+  if (button.title === title) return;
   button.title = title;
   button.setAttribute('aria-label', title);
-  button.onclick = (event) => {
-    // A click outside the list closes it, and this button is replaced before that is known.
-    event.stopPropagation();
-    act();
-  };
-  return button;
 }
 
 /// Removes a member from the call at the second click within a few seconds.
 function remove(id) {
   const isSure = removing.id === id && Date.now() < removing.until;
-  removing = isSure ? { id: null, until: 0 } : { id, until: Date.now() + 4000 };
+  const { channelID } = snapshot;
+  removing = isSure ? noRemoval : { id, channelID, until: Date.now() + 4000 };
   if (isSure) command('remove-from-call', { member: id });
   showRoster(snapshot);
 }
@@ -84,7 +124,7 @@ function remove(id) {
 /// Takes back the question whether to remove somebody that was not answered in time.
 function forgetRemoval() {
   if (!removing.id || Date.now() < removing.until) return;
-  removing = { id: null, until: 0 };
+  removing = noRemoval;
   showRoster(snapshot);
 }
 

@@ -15,8 +15,6 @@ const SMALL_RATE = 15;
 /// window the stage scrolls, because smaller tiles would be unrecognisable.
 const LEAST_WIDTH = 132;
 const MOST_BESIDE = 240;
-/// The room for a scroll bar in CSS pixels.
-const SCROLL_BAR = 16;
 /// The time in ms for which the layout has to stay before the node is told.
 const SETTLING = 100;
 
@@ -24,6 +22,8 @@ let pinned = null;
 let speaker = null;
 const hiddenTiles = new Set();
 let isCrowded = false;
+/// The width of a scroll bar in CSS pixels, which is 0 where bars lie above the content.
+let barWidth = 0;
 let toldTiles = '';
 let tellTimer = 0;
 
@@ -61,6 +61,19 @@ $('unhide').onclick = () => {
 
 // ---- Layout -------------------------------------------------------------------------------------
 
+function stageResized() {
+  // The page may have been zoomed, which changes the width of a bar in CSS pixels.
+  const probe = document.createElement('div');
+  probe.className = 'probe';
+  probe.append(document.createElement('div'));
+  document.body.append(probe);
+  barWidth = Math.ceil(probe.offsetWidth - probe.firstChild.getBoundingClientRect().width);
+  probe.remove();
+  arrange();
+}
+
+/// Arranges the tiles. Whether they scroll is a part of the layout: a browser keeps the scroll bar
+/// that the tiles of the layout before needed, and a column of the new one would not fit beside it.
 function arrange() {
   const all = [...cards.values()].filter((card) => !card.isOwn);
   for (const card of all) card.element.hidden = hiddenTiles.has(card.id);
@@ -74,82 +87,94 @@ function arrange() {
   const ratios = others.map((card) => card.ratio).filter(Boolean);
   const isUniform = ratios.length && Math.max(...ratios) / Math.min(...ratios) < 1.02;
   const ratio = isUniform ? Math.min(Math.max(ratios[0], 0.6), 2.2) : 16 / 9;
-  const gap = shown.length > 9 ? 8 : 12;
-  const { clientWidth: width, clientHeight: height } = $('stage');
-  const grid = $('grid').style;
-  grid.setProperty('--gap', `${gap}px`);
-  grid.padding = '0';
-  if (front) {
-    const place = placeInFront(others.length, width, height, ratio, front.ratio ?? 16 / 9, gap);
-    Object.assign(front.element.style, place.front);
-    grid.padding = place.padding;
-    grid.maxWidth = '';
-    setWidth(others, place.width, ratio);
-  } else if (others.length) {
-    const { columns, wide } = equalTiles(others.length, width, height, ratio, gap);
-    grid.maxWidth = `${columns * (wide + gap) - gap + SCROLL_BAR}px`;
-    setWidth(others, wide, ratio);
-  }
+  const { width, height } = $('stage').getBoundingClientRect();
+  const room = {
+    width: Math.floor(width), height: Math.floor(height), gap: shown.length > 9 ? 8 : 12,
+  };
+  const layout = front
+    ? placeInFront(others.length, room, ratio, front.ratio ?? 16 / 9)
+    : { ...equalTiles(others.length, room, ratio), left: 0, top: 0 };
+  if (front) Object.assign(front.element.style, layout.front);
+  placeGrid(layout, room);
+  setWidth(others, layout.wide, ratio);
   tellSoon();
+}
+
+/// Limits the grid to the columns of the layout, in the middle of the room that they are given.
+function placeGrid({ left, top, columns, wide, scrolls }, { width, height, gap }) {
+  const grid = $('grid');
+  grid.classList.toggle('scrolls', scrolls);
+  const across = columns * (wide + gap) - gap;
+  const side = scrolls ? 0 : Math.max(Math.floor((width - left - across) / 2), 0);
+  grid.style.setProperty('--gap', `${gap}px`);
+  grid.style.margin = `${top}px ${side}px 0 ${left + side}px`;
+  grid.style.height = `${Math.max(height - top, 0)}px`;
 }
 
 function setWidth(tiles, width, ratio) {
   for (const { element } of tiles) {
     element.style.left = element.style.top = '';
-    element.style.width = `${Math.floor(width)}px`;
+    element.style.width = `${width}px`;
     element.style.height = `${Math.floor(width / ratio)}px`;
   }
 }
 
 /// The number of columns that makes equal tiles largest, and their width; the last row is centred.
-function equalTiles(count, width, height, ratio, gap) {
+/// Tiles that would be too small scroll, beside a bar.
+function equalTiles(count, { width, height, gap }, ratio, most = Infinity) {
   let best = { wide: 0, columns: 1 };
   for (let columns = 1; columns <= count; columns += 1) {
     const rows = Math.ceil(count / columns);
     const wide = Math.floor(Math.min(
-      (width - gap * (columns - 1)) / columns, (height - gap * (rows - 1)) / rows * ratio));
+      (width - gap * (columns - 1)) / columns, (height - gap * (rows - 1)) / rows * ratio, most));
     if (wide > best.wide) best = { wide, columns };
   }
-  const least = Math.min(LEAST_WIDTH, Math.floor((width - gap - SCROLL_BAR) / 2));
-  if (best.wide >= least) return best;
-  return { wide: least, columns: Math.max(Math.floor((width - SCROLL_BAR) / (least + gap)), 1) };
+  const least = Math.min(LEAST_WIDTH, Math.floor((width - gap - barWidth) / 2));
+  if (!count || best.wide >= least) return { ...best, scrolls: false };
+  const columns = Math.max(Math.floor((width - barWidth + gap) / (least + gap)), 1);
+  const wide = Math.floor((width - barWidth - gap * (columns - 1)) / columns);
+  return { wide: Math.min(wide, most), columns, scrolls: true };
 }
 
-/// The place of the tile in front, and the width of the others beside it, or in a tall window below
-/// it, with the padding that keeps them there.
-function placeInFront(count, width, height, ratio, frontRatio, gap) {
-  const pixels = (...values) => values.map((value) => `${Math.floor(value)}px`);
-  if (width < height * 1.2) {
+/// The place of the tile in front, and the layout of the others beside it, or in a tall or a very
+/// small window below it.
+function placeInFront(count, room, ratio, frontRatio) {
+  const { width, height, gap } = room;
+  const inPixels = (values) => values.map((value) => `${Math.floor(value)}px`);
+  if (width < height * 1.2 || width < 3 * LEAST_WIDTH) {
     const wide = Math.min(width, height * (count ? 0.55 : 1) * frontRatio);
-    const [left, w, h] = pixels((width - wide) / 2, wide, wide / frontRatio);
-    const columns = Math.max(Math.floor((width - SCROLL_BAR + gap) / (LEAST_WIDTH + gap)), 1);
+    const [left, w, h] = inPixels([(width - wide) / 2, wide, wide / frontRatio]);
+    const top = Math.floor(wide / frontRatio) + gap;
     return {
-      front: { left, top: '0', width: w, height: h }, padding: `calc(${h} + ${gap}px) 0 0`,
-      width: Math.min((width - SCROLL_BAR - gap * (columns - 1)) / columns, MOST_BESIDE),
+      ...equalTiles(count, { ...room, height: height - top }, ratio, MOST_BESIDE), left: 0, top,
+      front: { left, top: '0', width: w, height: h },
     };
   }
-  const beside = besideFront(count, width, height, ratio, gap);
-  const wide = Math.min(width - beside.room, height * frontRatio);
-  const [left, top, w, h] = pixels(
-    (width - beside.room - wide) / 2, (height - wide / frontRatio) / 2, wide, wide / frontRatio);
+  const beside = besideFront(count, room, ratio);
+  const wide = Math.min(width - beside.taken, height * frontRatio);
+  const tall = wide / frontRatio;
+  const [left, top, w, h] = inPixels(
+    [(width - beside.taken - wide) / 2, (height - tall) / 2, wide, tall]);
   return {
+    ...beside, left: width - beside.taken + gap, top: 0,
     front: { left, top, width: w, height: h },
-    padding: `0 0 0 ${Math.floor(width - beside.room + gap)}px`, width: beside.width,
   };
 }
 
-/// The width of the tiles beside the one in front that leaves it the most room, and the room that
+/// The layout of the tiles beside the one in front that leaves it the most room, and the width that
 /// they take.
-function besideFront(count, width, height, ratio, gap) {
-  if (!count) return { width: 0, room: 0 };
+function besideFront(count, { width, height, gap }, ratio) {
+  if (!count) return { wide: 0, columns: 1, taken: 0, scrolls: false };
   for (let columns = 1; columns * LEAST_WIDTH < width / 2; columns += 1) {
     const rows = Math.ceil(count / columns);
-    const wide = Math.min((height - gap * (rows - 1)) / rows * ratio, MOST_BESIDE);
-    const room = columns * (Math.floor(wide) + gap);
-    if (wide >= LEAST_WIDTH && room < width / 2) return { width: wide, room };
+    const wide = Math.floor(Math.min(
+      (height - gap * (rows - 1)) / rows * ratio, width / 2 / columns - gap, MOST_BESIDE));
+    const taken = columns * (wide + gap);
+    if (wide >= LEAST_WIDTH) return { wide, columns, taken, scrolls: false };
   }
   const columns = Math.max(Math.floor(width / 3 / (LEAST_WIDTH + gap)), 1);
-  return { width: LEAST_WIDTH, room: columns * (LEAST_WIDTH + gap) + SCROLL_BAR };
+  const taken = columns * (LEAST_WIDTH + gap) + barWidth;
+  return { wide: LEAST_WIDTH, columns, taken, scrolls: true };
 }
 
 // ---- What the node is told ----------------------------------------------------------------------

@@ -6,6 +6,8 @@ const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get('t') ?? '';
 const worker = new Worker(`worker.js?t=${encodeURIComponent(token)}`);
 const template = $('tile').content;
+/// The time in ms for which a freeze counts in the quality that is shown.
+const RECENT = 5000;
 
 function hue(id) {
   let hash = 7;
@@ -41,12 +43,22 @@ function setText(element, text) {
 }
 
 /// Rebuilds an element's children only if the displayed data has changed, so that snapshots, ten
-/// per second, do not clear focus and selection.
+/// per second, do not clear the selection.
 function fill(element, shown, build) {
   const key = JSON.stringify(shown);
   if (element.dataset.shown === key) return;
   element.dataset.shown = key;
   element.replaceChildren(...build());
+}
+
+/// Gives an element these children. Those that stay are not moved, which would take the focus from
+/// them.
+function place(element, children) {
+  for (const child of [...element.children]) if (!children.includes(child)) child.remove();
+  children.forEach((child, index) => {
+    const there = element.children[index] ?? null;
+    if (there !== child) element.insertBefore(child, there);
+  });
 }
 
 function toast(text, isBad = false) {
@@ -58,8 +70,10 @@ function toast(text, isBad = false) {
   setTimeout(() => element.remove(), 6000);
 }
 
+/// Sends a command for the channel that is shown, which may not be the one chosen last.
 function command(name, fields = {}) {
-  worker.postMessage({ kind: 'command', command: { do: name, ...fields } });
+  const { channel } = snapshot ?? {};
+  worker.postMessage({ kind: 'command', command: { do: name, channel, ...fields } });
 }
 
 // ---- Member cards -------------------------------------------------------------------------------
@@ -77,6 +91,8 @@ class Card {
     this.tile = null;
     this.canvas = null;
     this.ratio = null;
+    // The total time in ms for which the video has been frozen, as of the last seconds.
+    this.frozen = [];
     this.element = template.firstElementChild.cloneNode(true);
     this.element.dataset.member = member.id;
     this.part = (name) => this.element.querySelector(`.${name}`);
@@ -147,7 +163,8 @@ class Card {
   }
 
   showQuality(member) {
-    const { level, word } = quality(member);
+    const frozenMs = this.recentlyFrozen(member.frozenMs ?? 0, performance.now());
+    const { level, word } = quality({ ...member, frozenMs });
     const box = this.part('quality');
     box.hidden = level === null;
     box.className = `quality q${level}`;
@@ -157,6 +174,13 @@ class Card {
     box.title = facts ? `${word}: ${facts}` : word;
   }
 
+  /// The time in ms for which the video was frozen in the last seconds.
+  recentlyFrozen(total, now) {
+    this.frozen = this.frozen.filter(({ at }) => now - at < RECENT);
+    this.frozen.push({ at: now, total });
+    return Math.max(total - this.frozen[0].total, 0);
+  }
+
   remove() {
     viewport.unobserve(this.element);
     this.release();
@@ -164,19 +188,25 @@ class Card {
   }
 }
 
-/// Three levels of link quality: impairments are obvious from 5 % loss or a round trip of 400 ms,
-/// and occasional from 1 % or 200 ms.
-function quality({ rttMs, lossPercent }) {
+/// 3 for a good value, 2 from `fair` on, and 1 from `poor` on.
+function grade(value, fair, poor) {
+  return value >= poor ? 1 : value >= fair ? 2 : 3;
+}
+
+/// Three levels of what is seen and heard of a member, with the reason for a lower one. Impairments
+/// are obvious from 5 % loss, a round trip of 400 ms, or a second of freezes in the last few, and
+/// occasional from 1 %, 200 ms, or 0.2 s. Without room for what is requested, moving video is fair.
+function quality({ rttMs, lossPercent, audioLostPercent, frozenMs, why, fps }) {
   if (rttMs == null && lossPercent == null) return { level: null, word: '' };
-  const loss = lossPercent ?? 0;
-  const rtt = rttMs ?? 0;
-  if (loss >= 5 || rtt >= 400) {
-    return { level: 1, word: loss >= 5 ? 'Poor: packets lost' : 'Poor: long delay' };
-  }
-  if (loss >= 1 || rtt >= 200) {
-    return { level: 2, word: loss >= 1 ? 'Fair: some loss' : 'Fair: some delay' };
-  }
-  return { level: 3, word: 'Good' };
+  const findings = [
+    [grade(frozenMs, 200, 1000), 'the video freezes'],
+    [why === 'bandwidth' ? (fps > 0 ? 2 : 1) : 3, 'the path has no room for more'],
+    [grade(audioLostPercent, 1, 5), 'sound is lost'],
+    [grade(lossPercent, 1, 5), 'packets are lost'],
+    [grade(rttMs, 200, 400), 'long delay'],
+  ];
+  const [level, reason] = findings.reduce((worst, one) => (one[0] < worst[0] ? one : worst));
+  return { level, word: level === 3 ? 'Good' : `${level === 1 ? 'Poor' : 'Fair'}: ${reason}` };
 }
 
 function factsOf(member) {

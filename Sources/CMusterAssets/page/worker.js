@@ -18,6 +18,11 @@ const DRAW_AT_LEAST = 200;
 /// The window in ms of the lowest latency, which expires after one to two windows, because clocks
 /// are adjusted.
 const MEMORY = 5000;
+/// The time in ms without a message after which the node does not respond: it sends its state once
+/// a second at least.
+const SILENCE = 2500;
+/// The interval in ms of the counters and of the watch on the node.
+const TICK = 250;
 
 const canDecode = typeof VideoDecoder !== 'undefined';
 const tiles = new Map();
@@ -27,6 +32,10 @@ let channel = '';
 // The channel chosen for display; the node's first channel is shown while this one does not exist.
 let chosen = '';
 let lastSnapshot = '';
+/// The time in ms for which this worker has listened without a message.
+let silence = 0;
+let isSilent = false;
+let tickedAt = performance.now();
 /// The tiles that the page shows, as last stated.
 let shown = [];
 let retryAfter = 250;
@@ -204,7 +213,8 @@ function tileOf(number) {
 
 function send(command) {
   if (!socket || socket.readyState !== WebSocket.OPEN) return false;
-  if (channel) command.channel = channel;
+  // A command of the page is for the channel that the page showed at that time.
+  if (channel) command.channel ||= channel;
   socket.send(JSON.stringify(command));
   return true;
 }
@@ -217,10 +227,12 @@ function connect() {
   socket = opened;
   opened.onopen = () => {
     retryAfter = 250;
+    silence = 0;
     send({ do: 'show', tiles: shown });
     postMessage({ kind: 'link', state: 'up' });
   };
   opened.onmessage = (event) => {
+    responded();
     if (typeof event.data === 'string') return receiveText(event.data);
     const view = new DataView(event.data);
     if (view.byteLength < HEADER_BYTES || view.getUint8(0) !== KIND_VIDEO) return;
@@ -229,6 +241,7 @@ function connect() {
   opened.onclose = (event) => {
     if (socket !== opened) return;
     socket = null;
+    isSilent = false;
     for (const tile of tiles.values()) {
       tile.restart();
       tile.stats.lastSeq = null;
@@ -241,6 +254,32 @@ function connect() {
   };
 }
 
+/// Notes that a message has come from the node.
+function responded() {
+  silence = 0;
+  if (!isSilent) return;
+  isSilent = false;
+  postMessage({ kind: 'link', state: 'up' });
+}
+
+/// Notices a node that has stopped without closing the connection.
+function watch(now) {
+  // A tab that the browser suspended, or whose timers it delays, has not listened all the time.
+  if (socket?.readyState === WebSocket.OPEN) silence += Math.min(now - tickedAt, 2 * TICK);
+  tickedAt = now;
+  if (isSilent || silence < SILENCE) return;
+  isSilent = true;
+  postMessage({ kind: 'link', state: 'silent' });
+}
+
+/// The state of all channels as `rooms`, and that of the chosen one, or else of the first, as the
+/// snapshot's own.
+function withRooms({ notices, others, channels, ...first }) {
+  const rooms = channels.length ? [first, ...others] : [];
+  const room = rooms.find((one) => one.channel === chosen) ?? first;
+  return { ...room, notices, rooms };
+}
+
 function receiveText(text) {
   let message;
   try {
@@ -249,9 +288,9 @@ function receiveText(text) {
     return;
   }
   if (message.type === 'snapshot') {
-    const { snapshot } = message;
+    const snapshot = withRooms(message.snapshot);
+    message.snapshot = snapshot;
     lastSnapshot = text;
-    Object.assign(snapshot, snapshot.others.find((room) => room.channel === chosen));
     channel = snapshot.channel;
     tileOf(0).assign(snapshot.self.id);
     for (const member of snapshot.members) {
@@ -301,6 +340,7 @@ setInterval(() => {
   const all = {};
   for (const [number, tile] of tiles) all[number] = tile.stats;
   postMessage({ kind: 'stats', all, at: performance.timeOrigin + performance.now() });
-}, 250);
+  watch(performance.now());
+}, TICK);
 
 if (!canDecode) postMessage({ kind: 'no-decoder' });

@@ -129,7 +129,8 @@ public struct Statistics: Sendable {
     public var freezes: UInt64
     /// The total duration of the freezes.
     public var totalFreezesDuration: Duration
-    /// The share of audio packets that were missing at playout after repair, in percent.
+    /// The share of the member's frames of audio that were not played, in percent, also while it
+    /// could not be reached; 0 when sending.
     public var audioLostPercent: Double
     /// The same for the last seconds, at most five.
     public var recentAudioLostPercent: Double

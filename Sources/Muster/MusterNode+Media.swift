@@ -106,26 +106,22 @@ extension MusterNode {
       node.noteAudioPlayout(
         of: report.link, timestamp: report.timestamp, playedAt: report.playedAt)
       guard node.isInCall(report.link.channel) else { continue }
-      var heard = meters.heard[report.link] ?? HeardAudio()
-      heard.report(report.statistics, at: now)
-      meters.heard[report.link] = heard
+      meters.heard(report.link) { $0.report(report.statistics, at: now) }
     }
   }
 
   /// Selects the layers to encode, for the members and for this node's own preview. The microphone
   /// is open only during calls.
   func updateEncoders() {
-    let isInCall = node.channelIDs.contains { node.isInCall($0) }
-    let isMuted = node.channelIDs.contains {
-      node.ownMember(in: $0)?.flags.contains(.videoMuted) ?? false
-    }
+    let calls = node.channelIDs.filter { node.isInCall($0) }
+    let isSeen = calls.contains { !(node.ownMember(in: $0)?.flags.contains(.videoMuted) ?? true) }
     for video in media.videos {
       var targets = encoderTargets[video.offer.id.index]
-      let isPreviewed = video.offer.id == .camera && showsPreview && isInCall && !isMuted
+      let isPreviewed = video.offer.id == .camera && showsPreview && isSeen
       if isPreviewed, targets.first?.layer != 0 { targets.insert(video.previewTarget, at: 0) }
       video.encode(targets)
     }
-    media.audio?.setWanted(isInCall)
+    media.audio?.setWanted(!calls.isEmpty)
   }
 
   func show(_ frame: ReceivedFrame, of stream: MemberStream) {
@@ -189,8 +185,9 @@ extension MusterNode {
     case .channel(.callLeft(_, let member, let reason)) where reason != .crashed:
       meters.heard[LinkID(channel: channel, peer: member)] = nil
     case .channel(.memberJoined(let member)), .channel(.memberUpdated(let member)):
-      guard member.isSilent else { break }
-      _ = meters.heard.update(LinkID(channel: channel, peer: member.id)) { $0.silenced() }
+      _ = meters.heard.update(LinkID(channel: channel, peer: member.id)) {
+        $0.set(isSilent: member.isSilent)
+      }
     default: break
     }
   }

@@ -25,6 +25,18 @@ struct Meters {
     for stream in StreamID.all { forget(MemberStream(link, stream)) }
   }
 
+  /// Changes what is known of a participant's audio. With as many participants as there can be
+  /// links, those are forgotten that cannot be reached: they need not come back.
+  mutating func heard(_ link: LinkID, _ change: (inout HeardAudio) -> Void) {
+    if heard[link] == nil {
+      if heard.count >= Limits.links {
+        for other in heard.filter(\.value.isInterrupted).map(\.key) { heard[other] = nil }
+      }
+      heard[link] = HeardAudio()
+    }
+    _ = heard.update(link, change)
+  }
+
   /// Forgets the audio of a call that has ended for this node.
   mutating func forgetHeard(in channel: ChannelID) {
     for link in heard.keys where link.channel == channel { heard[link] = nil }

@@ -155,6 +155,7 @@ public struct PathController: Sendable {
 
   /// Whether a report shows most of many packets to be lost, interruptions apart.
   private func isOverloaded(_ report: PathReport) -> Bool {
+    guard report.results.count >= Self.overload.packets else { return false }
     let runs = report.results.split { $0.fate != .lost }
     let lost = runs.reduce(0) { $0 + $1.count }
     let interrupted = runs.filter(Self.isInterruption).reduce(0) { $0 + $1.count }

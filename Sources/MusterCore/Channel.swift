@@ -55,6 +55,11 @@ struct Channel: HasDeadline, Sendable {
     }
   }
 
+  /// Notes the role that this node has, once it has one.
+  mutating func note(_ role: Role) {
+    if role > .none || formerRole != nil { formerRole = role }
+  }
+
   var deadline: Instant? {
     soonest(soonest(state.deadline, startsCallAt), mayLackKey ? nil : state.keyChangeDueAt)
   }

@@ -316,8 +316,10 @@ extension Node {
     _ role: Role, in channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
     let held = mediaToHold(role, in: channel)
-    noteRole(role, in: channel)
-    _ = channels.update(channel) { $0.muted.formUnion(held) }
+    _ = channels.update(channel) { entry in
+      entry.note(role)
+      entry.muted.formUnion(held)
+    }
     // What the role allows is also in the flags.
     out += change(at: now) { _ in }
     if !held.isEmpty { out.append(.event(.mediaHeld(held, role), in: channel)) }
@@ -328,13 +330,6 @@ extension Node {
     return OwnMedia(permittedTo: role, in: entry.state.settings)
       .subtracting(OwnMedia(permittedTo: former, in: entry.state.settings))
       .intersection(media.local.sources).subtracting(entry.muted)
-  }
-
-  /// Notes the role that this node has in a channel, once it has one.
-  mutating func noteRole(_ role: Role, in channel: ChannelID) {
-    _ = channels.update(channel) { entry in
-      if role > .none || entry.formerRole != nil { entry.formerRole = role }
-    }
   }
 
   /// The media for which this node has a source, muted or not.

@@ -20,7 +20,6 @@ extension Node {
       name: setup.name, genesis: setup.genesis, state: state(of: setup), openedAt: now,
       muted: configuration.muted, isRestored: setup.isRestored)
     perform(enter(id, credential: setup.credential, at: now), in: id, at: now, &out)
-    noteRole(channels[id]?.state.role(of: identity.id) ?? .none, in: id)
     perform(keyring.open(id, setup.keys), at: now, &out)
     reportOwnRefusal(in: id, &out)
     if wantsCall { wantCall(in: id, at: now, &out) }
@@ -44,9 +43,10 @@ extension Node {
     _ channel: ChannelID, credential: InviteCredential?, at now: Instant
   ) -> [ChannelState.Output] {
     let (flags, offers) = (media.local.flags, media.local.streams.offers)
-    let offset = wallOffset
+    let (offset, own) = (wallOffset, id)
     return channels.update(channel) { entry in
       entry.state.setWallClock(offsetMilliseconds: offset, at: now)
+      entry.note(entry.state.role(of: own))
       var outputs: [ChannelState.Output] = []
       if let credential {
         outputs += entry.state.redeem(grant: credential.grant, secret: credential.secret, at: now)

@@ -16,6 +16,10 @@ public struct HeardAudio: Sendable {
   /// The time since which nothing can be heard although the participant has not left; nil while the
   /// media are there.
   private var missingSince: Instant?
+  /// Whether the participant says that it sends no audio.
+  private var isSilent = false
+  /// Whether the participant cannot be reached.
+  public private(set) var isInterrupted = false
 
   /// The least and half of the most time that is recent.
   private static let recent = Duration.seconds(2.5)
@@ -40,14 +44,20 @@ public struct HeardAudio: Sendable {
       let frames = (now - missingSince).wholeNanoseconds / AudioJitterBuffer.frame.wholeNanoseconds
       lostBefore &+= UInt64(max(frames, 0))
     }
-    missingSince = nil
+    (missingSince, isInterrupted) = (nil, false)
   }
 
   /// Notes that the participant can no longer be reached.
-  public mutating func interrupted() { missingSince = playedAt }
+  public mutating func interrupted() {
+    isInterrupted = true
+    if !isSilent { missingSince = playedAt }
+  }
 
-  /// Notes that there is nothing to be heard at present, since the participant is muted.
-  public mutating func silenced() { missingSince = nil }
+  /// Notes whether the participant says that it sends no audio.
+  public mutating func set(isSilent: Bool) {
+    self.isSilent = isSilent
+    if isSilent { missingSince = nil }
+  }
 
   /// The share of the participant's frames, in percent, that was not played
   /// (`AudioStatistics.lostPercent`).

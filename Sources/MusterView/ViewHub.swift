@@ -8,7 +8,8 @@ final class ViewHub {
   static let clients = 16
   /// The minimum interval between snapshots: ten per second look live, and more only add cost.
   private static let snapshotInterval = TimeAmount.milliseconds(100)
-  /// The interval of snapshots without a reported change, which keep the statistics current.
+  /// The interval of snapshots without a reported change, which keep the statistics current and
+  /// show that the node responds; the page waits for 2.5 s (`SILENCE` of worker.js).
   private static let heartbeat = TimeAmount.seconds(1)
   /// The minimum interval between keyframe requests; senders answer at most one per 300 ms.
   private static let keyframeInterval = TimeAmount.milliseconds(300)

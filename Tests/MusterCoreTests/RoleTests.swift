@@ -53,14 +53,7 @@ struct RoleTests {
     keys.world.run(for: .seconds(1))
     keys.grant(.consumer, to: 1)
     keys.world.run(for: .seconds(1))
-    let member = keys.world.id(1)
-    let seen = keys.world.hosts[0].events.compactMap { event -> Member? in
-      switch event {
-      case .channel(.memberJoined(let seen)), .channel(.memberUpdated(let seen)): seen
-      default: nil
-      }
-    }.filter { $0.id == member }
-    // It joins an open call as a presenter of nothing yet, until its role arrives.
+    let seen = seen(keys)
     let roles = seen.map { "\($0.role.name) \($0.flags.contains(.audioMuted))" }
     let changes = roles.indices.filter { $0 == 0 || roles[$0] != roles[$0 - 1] }.map { roles[$0] }
     #expect(
@@ -71,6 +64,31 @@ struct RoleTests {
       #expect(one.flags.isSuperset(of: [.audioMuted, .videoMuted]))
       #expect(!one.flags.contains(.speaking))
     }
+  }
+
+  /// The states of host 1 that the owner sees.
+  private func seen(_ keys: KeyWorld) -> [Member] {
+    keys.world.hosts[0].events.compactMap { event -> Member? in
+      switch event {
+      case .channel(.memberJoined(let seen)), .channel(.memberUpdated(let seen)): seen
+      default: nil
+      }
+    }.filter { $0.id == keys.world.id(1) }
+  }
+
+  /// The presence of a new run says so from the beginning.
+  @Test func aConsumerThatRestartsIsSeenMutedWhenPromoted() throws {
+    var keys = try call(.consumer)
+    let stored = keys.world.hosts[1].node.entries(of: keys.channel).map(\.bytes)
+    keys.world.restart(1)
+    keys.join(1, entries: stored)
+    keys.world.run(for: .seconds(3))
+    keys.world.hosts[0].clear()
+    keys.grant(.attendee, to: 1)
+    keys.world.run(for: .seconds(2))
+    let promoted = seen(keys).filter { $0.role == .attendee }
+    #expect(!promoted.isEmpty)
+    for one in promoted { #expect(one.flags.isSuperset(of: [.audioMuted, .videoMuted])) }
   }
 
   @Test func whatFlowsGoesOnWithAHigherRole() throws {

@@ -21,9 +21,9 @@ private struct Listener {
   }
 
   /// The participant cannot be reached for a time.
-  mutating func interrupt(for duration: Duration, isMuted: Bool = false) {
+  mutating func interrupt(for duration: Duration) {
     heard.interrupted()
-    if isMuted { heard.silenced() }
+    #expect(heard.isInterrupted)
     now = now + duration
     newest = AudioStatistics()
   }
@@ -57,7 +57,16 @@ private struct Listener {
 @Test func audioThatIsMutedIsNotLost() {
   var listener = Listener()
   listener.play(seconds: 20)
-  listener.interrupt(for: .seconds(60), isMuted: true)
+  // Muted before, and unmuted where nobody saw it.
+  listener.heard.set(isSilent: true)
+  listener.interrupt(for: .seconds(60))
+  listener.heard.set(isSilent: false)
+  listener.play(seconds: 20)
+  #expect(listener.heard.lostPercent == 0 && !listener.heard.isInterrupted)
+  // Seen to be muted on its return.
+  listener.interrupt(for: .seconds(60))
+  listener.heard.set(isSilent: true)
+  listener.heard.set(isSilent: false)
   listener.play(seconds: 20)
   #expect(listener.heard.lostPercent == 0)
   // An end that nobody hears of, such as that of a participant that has never spoken.

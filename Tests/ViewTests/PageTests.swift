@@ -23,12 +23,12 @@ struct PageTests {
   }
 
   /// A page takes a node that sends nothing for 2.5 s for one that does not respond.
-  @Test func theStateIsRepeatedEverySecond() async throws {
+  @Test func theStateIsRepeatedWithoutChanges() async throws {
     try await TestPage.run { page in
       let client = try await page.openEmpty()
-      let start = ContinuousClock.now
-      _ = try await client.receive { $0.text.contains(#""type":"snapshot""#) }
-      #expect(start.duration(to: .now) < .seconds(2))
+      for _ in 0..<2 {
+        _ = try await client.receive { $0.text.contains(#""type":"snapshot""#) }
+      }
     }
   }
 

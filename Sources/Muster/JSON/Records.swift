@@ -255,7 +255,8 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var freezes: Int
     /// The total duration of the freezes in ms.
     public var frozenMs: Double
-    /// The share of audio packets that were missing at playout after repair, in percent.
+    /// The share of the member's frames of audio that were not played, in percent, also while it
+    /// could not be reached; 0 when sending.
     public var audioLostPercent: Double
     /// The reason for the current layer.
     public var why: String

@@ -105,6 +105,9 @@ struct RoleDecision: Sendable {
   /// The reason for the refusal; nil for a member.
   var refusal: Refusal?
 
+  /// Whether it is a role that has expired, and not an invite.
+  var hasRoleEnded: Bool { refusal == .expired && !viaInvite }
+
   static func refused(_ reason: Refusal) -> RoleDecision {
     RoleDecision(role: .none, refusal: reason)
   }

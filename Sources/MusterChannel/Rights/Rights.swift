@@ -207,14 +207,13 @@ public struct Rights: Sendable {
 
   /// Whether a member is among the `lapses`.
   func isLapsed(_ member: NodeID, at wallSeconds: UInt64) -> Bool {
-    hasRoleEnded(of: member, at: wallSeconds)
-      && grantedRole(of: member, at: wallSeconds).expiresAt > Grant.longExpired
+    let decision = grantedRole(of: member, at: wallSeconds)
+    return decision.hasRoleEnded && decision.expiresAt > Grant.longExpired
   }
 
   /// Whether a role has expired that an owner gave to the member, or confirmed.
   func hasRoleEnded(of member: NodeID, at wallSeconds: UInt64) -> Bool {
-    let decision = grantedRole(of: member, at: wallSeconds)
-    return decision.refusal == .expired && !decision.viaInvite
+    grantedRole(of: member, at: wallSeconds).hasRoleEnded
   }
 
   /// The grants that record that the key was changed after the roles of these members had expired:

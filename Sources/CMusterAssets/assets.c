@@ -12,6 +12,9 @@ static const uint8_t tiles_js[] = {
 static const uint8_t app_js[] = {
 #embed "page/app.js"
 };
+static const uint8_t leaving_js[] = {
+#embed "page/leaving.js"
+};
 static const uint8_t stage_js[] = {
 #embed "page/stage.js"
 };
@@ -30,6 +33,7 @@ static const muster_asset assets[] = {
     {"/style.css", "text/css; charset=utf-8", style_css, sizeof style_css},
     {"/tiles.js", "text/javascript; charset=utf-8", tiles_js, sizeof tiles_js},
     {"/app.js", "text/javascript; charset=utf-8", app_js, sizeof app_js},
+    {"/leaving.js", "text/javascript; charset=utf-8", leaving_js, sizeof leaving_js},
     {"/stage.js", "text/javascript; charset=utf-8", stage_js, sizeof stage_js},
     {"/people.js", "text/javascript; charset=utf-8", people_js, sizeof people_js},
     {"/chat.js", "text/javascript; charset=utf-8", chat_js, sizeof chat_js},

@@ -11,8 +11,9 @@ public enum Command: Equatable, Sendable {
   case startCall(channel: String? = nil)
   /// Joins the active call; an error if there is no active call.
   case joinCall(channel: String? = nil)
-  /// Leaves the call; when this node is its initiator, the call ends for all participants.
-  case leaveCall(channel: String? = nil)
+  /// Leaves the call; when this node is its initiator, the call ends for all participants, or
+  /// `handOver` leaves it to the one that has been in it for the longest time.
+  case leaveCall(handOver: Bool = false, channel: String? = nil)
   /// Mutes the microphone, the camera or the share; other media continue.
   case mute(Media, channel: String? = nil)
   /// Unmutes the microphone, the camera or the share.
@@ -138,7 +139,7 @@ public enum Command: Equatable, Sendable {
   /// The channel named in the command; nil for `quit` and if the command names no channel.
   public var channel: String? {
     switch self {
-    case .startCall(let channel), .joinCall(let channel), .leaveCall(let channel),
+    case .startCall(let channel), .joinCall(let channel), .leaveCall(_, let channel),
       .mute(_, let channel), .unmute(_, let channel), .muteMember(_, _, let channel),
       .removeFromCall(_, let channel), .keyframe(_, _, let channel),
       .say(_, _, let channel), .leaveChannel(let channel):
@@ -157,7 +158,7 @@ public enum Command: Equatable, Sendable {
     switch self {
     case .startCall: return .startCall(channel: channel)
     case .joinCall: return .joinCall(channel: channel)
-    case .leaveCall: return .leaveCall(channel: channel)
+    case .leaveCall(let handOver, _): return .leaveCall(handOver: handOver, channel: channel)
     case .mute(let media, _): return .mute(media, channel: channel)
     case .unmute(let media, _): return .unmute(media, channel: channel)
     case .muteMember(let media, let member, _):

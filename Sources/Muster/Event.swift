@@ -26,8 +26,10 @@ public enum Event: Sendable {
   case callStarted(channel: String, ActiveCall)
   case callJoined(channel: String, ActiveCall, NodeID)
   case callLeft(channel: String, ActiveCall, NodeID, LeaveReason)
+  /// The initiator of a call that was ended (`CallEndReason.ended`) is the member that did so.
   case callEnded(channel: String, CallInfo, reason: String)
-  /// The initiator became unreachable, and another participant has taken over.
+  /// The initiator became unreachable or has left the call to others, and another participant leads
+  /// it now.
   case callHandedOver(channel: String, ActiveCall)
   /// A member of a higher role, `by`, mutes a member in the call for everyone, or removes it.
   case callModerated(channel: String, Moderation, by: NodeID)

@@ -33,6 +33,14 @@ extension MusterError {
         "the channel's key was changed \(Limits.epochs) times", hint: "create a new channel")
     case .noCall:
       self.init("there is no call to join", hint: "start one with start-call")
+    case .noSuccessor(let endsWithInitiator):
+      self.init(
+        endsWithInitiator
+          ? "calls in this channel end with their initiator, so that none can be handed over"
+          : "nobody else in the call may lead it",
+        hint: endsWithInitiator
+          ? "without \"handOver\", leave-call ends it for all"
+          : "make somebody in it a presenter, or end it for all, without \"handOver\"")
     case .notInCall:
       self.init("that member is not in the call", hint: "\"participants\" in call events are")
     case .notLower(let role):

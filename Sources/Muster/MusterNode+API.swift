@@ -22,10 +22,11 @@ extension MusterNode {
     try apply(.joinCall(channel: channel))
   }
 
-  /// Leaves the call; if this node is the initiator, the call ends for all participants. Throws if
-  /// this node is not in the call.
-  public func leaveCall(in channel: String) throws(MusterError) {
-    try apply(.leaveCall(channel: channel))
+  /// Leaves the call; if this node is the initiator, the call ends for all participants or, with
+  /// `handOver`, goes on under the one that has been in it for the longest time. Throws if this
+  /// node is not in the call, or if nobody else in it may lead it.
+  public func leaveCall(in channel: String, handOver: Bool = false) throws(MusterError) {
+    try apply(.leaveCall(handOver: handOver, channel: channel))
   }
 
   /// The active call, whether or not this node is a participant; nil if there is none. Throws if

@@ -46,7 +46,8 @@ extension MusterNode {
     case .joinCall:
       let channel = try channel(of: command)
       try attempt { node throws(CommandRefusal) in try node.joinCall(in: channel, at: now) }
-    case .leaveCall: try leaveCall(in: try channel(of: command))
+    case .leaveCall(let handOver, _):
+      try leaveCall(in: try channel(of: command), handOver: handOver)
     case .mute(let media, let name): try setMuted(media, true, in: name)
     case .unmute(let media, let name): try setMuted(media, false, in: name)
     case .muteMember(let media, let text, _):
@@ -89,16 +90,24 @@ extension MusterNode {
     try attempt { node throws(CommandRefusal) in try node.startCall(in: channel, at: now) }
   }
 
-  private func leaveCall(in channel: ChannelID) throws(MusterError) {
+  private func leaveCall(in channel: ChannelID, handOver: Bool) throws(MusterError) {
     let call = node.call(in: channel)
     let isAboutToJoin =
       autoJoinChannels.contains(channel) || call.map { answers($0, in: channel) } ?? false
     guard node.isInCall(channel) || isAboutToJoin else {
       throw MusterError("this node is not in the call", hint: "join it with join-call")
     }
+    let outputs: [Node.Output]
+    do {
+      outputs =
+        handOver
+        ? try node.handOverCall(in: channel, at: now) : node.leaveCall(in: channel, at: now)
+    } catch {
+      throw MusterError(error)
+    }
     autoJoinChannels.removeAll { $0 == channel }
     declinedCalls[channel] = call?.info.id
-    perform(node.leaveCall(in: channel, at: now))
+    perform(outputs)
   }
 
   // MARK: Media

@@ -30,7 +30,7 @@ extension MusterNode {
     case .callHandedOver(let channel, let call):
       decided(
         "call handed over", channel, call.info.initiator,
-        ["call": "\(call.info.id)", "reason": "its initiator has vanished"])
+        ["call": "\(call.info.id)", "reason": "its initiator has left it, or vanished"])
     case .callModerated(let channel, let moderation, let author):
       let record = CallModerationRecord(moderation, by: author)
       decided(

@@ -27,6 +27,9 @@ extension MusterNode {
     public var outranked: [MemberStream]
     /// The member that removed this node from the active call; nil if it may join.
     public var removedBy: NodeID?
+    /// The member that would lead the call if this node, its initiator, handed it over; nil if none
+    /// may, or if this node does not lead it.
+    public var successor: NodeID?
     /// The members that this node may mute for everyone or remove from the call.
     public var moderated: [NodeID]
     /// Whether the channel has an owner and roles.
@@ -49,6 +52,7 @@ extension MusterNode {
         isInCall: node.isInCall(channel), callState: node.callState(in: channel),
         speaker: node.dominantSpeaker(in: channel),
         outranked: node.outrankedStreams(in: channel), removedBy: node.remover(in: channel),
+        successor: node.successor(in: channel),
         moderated: members.map(\.id).filter { node.mayModerate($0, in: channel) },
         kind: node.genesis(of: channel) == nil ? .open : .created,
         settings: node.genesis(of: channel)?.genesis.settings ?? ChannelSettings())

@@ -17,6 +17,8 @@ struct TerminalScreen {
   var activeChannel = 0
   /// The editor of the input line; nil while no message is being written.
   var editor: LineEditor?
+  /// The question that the user is to answer before a call ends; nil for none.
+  var question: LeaveQuestion?
 
   /// The maximum number of log lines kept; the terminal's height limits the number displayed.
   private static let linesKept = 200
@@ -44,7 +46,9 @@ struct TerminalScreen {
       note("a call is on in \(channel), led by \(name(call.info.initiator))")
     case .callHandedOver(let channel, let call):
       let leads = call.info.initiator == own ? "you lead" : "\(name(call.info.initiator)) leads"
-      note("\(leads) the call in \(channel) now: whoever did has vanished")
+      note("\(leads) the call in \(channel) now: whoever did has gone")
+    case .callEnded(let channel, let call, CallEndReason.ended):
+      note("\(name(call.initiator)) ended the call in \(channel) for all")
     case .callEnded(let channel, _, let reason): note("the call in \(channel) is over (\(reason))")
     case .callModerated(_, let moderation, let author):
       note(moderation.sentence(by: author, for: own, name: name))
@@ -104,6 +108,13 @@ struct TerminalScreen {
         prompt + Style.tail(editor.shown(cursor: "▏"), columns: room),
         Style.dim("  [Enter] sends   [Esc] leaves it"),
       ]
+    }
+    if let question, case let calls = question.calls(in: channels, active: activeChannel),
+      !calls.isEmpty
+    {
+      let (statement, keys) = question.lines(for: calls)
+      let shown = Style.wrapped(statement, columns: width).map { "  \(Style.loud($0))" }
+      return shown + Self.rows(of: keys, width: width).map { "  \($0)" }
     }
     let call =
       active?.isInCall ?? false

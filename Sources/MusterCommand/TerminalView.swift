@@ -43,23 +43,35 @@ actor TerminalView {
   private func draw() async {
     let channels = await session.node.channelViews()
     screen.activeChannel = min(screen.activeChannel, max(0, channels.count - 1))
+    // The call may be over by now, or another may lead it.
+    if screen.question?.calls(in: channels, active: screen.activeChannel).isEmpty ?? false {
+      screen.question = nil
+    }
     terminal.show(screen.lines(channels, page: session.page?.url, size: RawTerminal.size))
   }
 
   // MARK: Keys
 
   private func pressed(_ input: [UInt8]) async {
+    if let question = screen.question {
+      await answer(question, with: input)
+      await draw()
+      return
+    }
     var rest = input[...]
     // Keys that send several bytes, such as arrows, have no function here.
     if screen.editor == nil, rest.first == 0x1B { return }
-    while screen.editor == nil, let key = rest.popFirst() { await pressed(key) }
+    while screen.editor == nil, screen.question == nil, let key = rest.popFirst() {
+      await pressed(key)
+    }
     if screen.editor != nil, !rest.isEmpty { await write(Array(rest)) }
     await draw()
   }
 
   private func pressed(_ key: UInt8) async {
     switch Character(Unicode.Scalar(key)) {
-    case "q", "\u{3}", "\u{4}": stop()
+    case "\u{3}", "\u{4}": stop()
+    case "q": if await !ask(.quit) { stop() }
     case "c": await toggleCall()
     case "m": await toggleMute(.audio)
     case "v": await toggleMute(.video)
@@ -86,8 +98,37 @@ actor TerminalView {
 
   private func toggleCall() async {
     guard let channel = await active else { return }
-    await perform(
-      channel.isInCall ? .leaveCall(channel: channel.name) : .startCall(channel: channel.name))
+    guard channel.isInCall else {
+      await perform(.startCall(channel: channel.name))
+      return
+    }
+    if await !ask(.leaveCall) { await perform(.leaveCall(channel: channel.name)) }
+  }
+
+  /// Asks what is to become of calls that others are in; returns false if there is nothing to ask.
+  private func ask(_ request: LeaveQuestion.Request) async -> Bool {
+    let question = LeaveQuestion(request: request)
+    guard await !calls(of: question).isEmpty else { return false }
+    screen.question = question
+    return true
+  }
+
+  private func calls(of question: LeaveQuestion) async -> [MusterNode.ChannelView] {
+    question.calls(in: await session.node.channelViews(), active: screen.activeChannel)
+  }
+
+  private func answer(_ question: LeaveQuestion, with input: [UInt8]) async {
+    if let key = input.first, key == 0x03 || key == 0x04 { return stop() }
+    let calls = await calls(of: question)
+    let canHandOver = calls.contains { $0.successor != nil }
+    guard let answer = LeaveQuestion.answer(input, canHandOver: canHandOver) else { return }
+    screen.question = nil
+    guard answer != .stay else { return }
+    for channel in calls {
+      let handsOver = answer == .handOver && channel.successor != nil
+      await perform(.leaveCall(handOver: handsOver, channel: channel.name))
+    }
+    if question.request == .quit { stop() }
   }
 
   private func toggleMute(_ media: Command.Media) async {

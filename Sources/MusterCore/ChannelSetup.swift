@@ -98,6 +98,8 @@ public enum CommandRefusal: Error, Equatable, Sendable {
   case tooManyEpochs
   /// There is no call to join.
   case noCall
+  /// The call cannot be handed over: it ends with its initiator, or nobody in it may lead it.
+  case noSuccessor(endsWithInitiator: Bool)
   /// The member is not in the call, so that there is nothing to mute or to remove it from.
   case notInCall
   /// The member has a role that is not lower than this node's.

@@ -42,10 +42,33 @@ extension Node {
 
   /// Leaves the call; if this node is the initiator, the call ends for all participants.
   public mutating func leaveCall(in channel: ChannelID, at now: Instant) -> [Output] {
+    leaveCall(in: channel, handsOver: false, at: now)
+  }
+
+  /// Leaves the call; if this node is the initiator, another participant leads it from then on. A
+  /// call without another participant ends.
+  public mutating func handOverCall(
+    in channel: ChannelID, at now: Instant
+  ) throws(CommandRefusal) -> [Output] {
+    if let state = channels[channel]?.state, let call = state.call, state.isInCall,
+      call.info.initiator == identity.id, call.participants.count > 1, state.successor == nil
+    {
+      throw .noSuccessor(endsWithInitiator: state.settings.callEndsWithInitiator)
+    }
+    return leaveCall(in: channel, handsOver: true, at: now)
+  }
+
+  /// The participant that would lead the call if this node, its initiator, handed it over; nil if
+  /// none may, or if this node does not lead it.
+  public func successor(in channel: ChannelID) -> NodeID? { channels[channel]?.state.successor }
+
+  private mutating func leaveCall(
+    in channel: ChannelID, handsOver: Bool, at now: Instant
+  ) -> [Output] {
     var out: [Output] = []
     endMedia(in: channel, at: now, &out)
     _ = channels.update(channel) { $0.startsCallAt = nil }
-    out += change(channel, at: now) { $0.leaveCall(at: now) }
+    out += change(channel, at: now) { $0.leaveCall(handsOver: handsOver, at: now) }
     updateCallState(in: channel, at: now, &out)
     return out
   }

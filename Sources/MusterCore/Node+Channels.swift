@@ -61,8 +61,10 @@ extension Node {
   public mutating func leave(_ channel: ChannelID, at now: Instant) -> [Output] {
     var out: [Output] = []
     endMedia(in: channel, at: now, &out)
+    _ = channels.update(channel) { $0.startsCallAt = nil }
     let outputs = channels.update(channel) { $0.state.leave(at: now) } ?? []
     perform(outputs, in: channel, at: now, &out)
+    updateCallState(in: channel, at: now, &out)
     return out
   }
 

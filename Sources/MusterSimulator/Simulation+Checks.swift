@@ -118,7 +118,9 @@ extension Simulation {
       ("bounds", bounds.kept(entries: Int(process.node.digest(of: id)?.count ?? 0))),
     ]
     if let call { faults.append(("calls", calls.seen(call.info, at: index))) }
-    faults.append(("standing", standings.missing(of: nodes[index].identity.id, at: index, now)))
+    let missing = standings.missing(
+      of: nodes[index].identity.id, at: index, known: { process.node.entries(of: id) }, now)
+    faults.append(("standing", missing))
     if nodes[index].isInChannel {
       let difference = nodes[index].events.difference(members: members, call: call)
       faults.append(("events", difference))

@@ -9,6 +9,8 @@ actor PageBridge {
   private var statistics: Statistics?
   private var notices: [String] = []
   private var messages = PageMessages()
+  /// The members that have ended the last call of each channel, by the channel's name.
+  private var enders: [String: String] = [:]
   private let tiles = PageTiles()
 
   /// The number of warnings kept for pages that are opened later.
@@ -59,8 +61,18 @@ actor PageBridge {
     case .warning(let error), .error(let error, command: .none): notice("\(error)")
     case .callModerated(_, let moderation, let author) where author != node.id:
       notice(moderation.sentence(by: author, for: node.id, name: messages.name))
+    case .callEnded(let channel, let call, CallEndReason.ended):
+      noteEnd(of: call, in: channel)
+    case .callStarted(let channel, _): enders[channel] = nil
     default: break
     }
+  }
+
+  private func noteEnd(of call: CallInfo, in channel: String) {
+    let isOwn = call.initiator == node.id
+    let name = isOwn ? "You" : messages.name(of: call.initiator)
+    enders[channel] = name
+    if !isOwn { notice("\(name) ended the call in \(channel) for all") }
   }
 
   private func notice(_ text: String) {
@@ -86,6 +98,7 @@ actor PageBridge {
     let channels = await node.channelViews()
     let sources = await node.sources()
     messages.keep(channels.map(\.name))
+    enders = enders.filter { entry in channels.contains { $0.name == entry.key } }
     var rooms: [ViewSnapshot.Room] = []
     for channel in channels {
       await loadMessages(of: channel.name)
@@ -99,8 +112,9 @@ actor PageBridge {
     return ViewSnapshot(
       own: first?.own ?? own(nil, sources), channel: first?.channel ?? "",
       channelID: first?.channelID ?? "", kind: first?.kind ?? .open,
-      channels: channels.map(\.name), call: first?.call, members: first?.members ?? [],
-      messages: first?.messages ?? [], notices: notices, others: Array(rooms.dropFirst()))
+      channels: channels.map(\.name), call: first?.call, endedBy: first?.endedBy,
+      members: first?.members ?? [], messages: first?.messages ?? [], notices: notices,
+      others: Array(rooms.dropFirst()))
   }
 
   private func room(
@@ -113,8 +127,9 @@ actor PageBridge {
         ViewSnapshot.Call(
           id: call.info.id.description, initiator: call.info.initiator.short,
           startedAt: Double(call.info.startedAt), participants: call.participants.map(\.short),
-          speaker: channel.speaker?.short, removedBy: channel.removedBy.map(messages.name))
-      }, members: channel.members.map { member($0, channel) },
+          speaker: channel.speaker?.short, removedBy: channel.removedBy.map(messages.name),
+          successor: channel.successor.map(messages.name))
+      }, endedBy: enders[channel.name], members: channel.members.map { member($0, channel) },
       messages: messages.messages(of: channel.name).map { message($0, channel) })
   }
 

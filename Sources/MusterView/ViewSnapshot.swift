@@ -15,6 +15,9 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
   public var channels: [String]
   /// The active call, whether or not this node participates; nil if there is none.
   public var call: Call?
+  /// The name of the member that ended the last call for all, `You` for this node; nil if nobody
+  /// did, and while a call is active.
+  public var endedBy: String?
   /// The other members of the channel, in the order of their ids.
   public var members: [Member]
   /// The newest messages, in the order that all members see.
@@ -27,7 +30,7 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
   /// Creates a snapshot from its fields.
   public init(
     own: Own, channel: String, channelID: String, kind: Administration.ChannelSummary.Kind,
-    channels: [String], call: Call?, members: [Member],
+    channels: [String], call: Call?, endedBy: String? = nil, members: [Member],
     messages: [Message] = [], notices: [String], others: [Room] = []
   ) {
     self.own = own
@@ -36,6 +39,7 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
     self.kind = kind
     self.channels = channels
     self.call = call
+    self.endedBy = endedBy
     self.members = members
     self.messages = messages
     self.notices = notices
@@ -45,14 +49,14 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
   /// All channels, including the first.
   var rooms: [Room] {
     let first = Room(
-      channel: channel, channelID: channelID, kind: kind, own: own, call: call, members: members,
-      messages: messages)
+      channel: channel, channelID: channelID, kind: kind, own: own, call: call, endedBy: endedBy,
+      members: members, messages: messages)
     return [first] + others
   }
 
   private enum CodingKeys: String, CodingKey {
     case own = "self"
-    case channel, channelID, kind, channels, call, members, messages, notices, others
+    case channel, channelID, kind, channels, call, endedBy, members, messages, notices, others
   }
 }
 
@@ -69,6 +73,9 @@ extension ViewSnapshot {
     public var own: Own
     /// The active call, whether or not this node participates; nil if there is none.
     public var call: Call?
+    /// The name of the member that ended the last call for all, `You` for this node; nil if nobody
+    /// did, and while a call is active.
+    public var endedBy: String?
     /// The other members of the channel.
     public var members: [Member]
     /// The newest messages, in the order that all members see.
@@ -77,7 +84,7 @@ extension ViewSnapshot {
     private enum CodingKeys: String, CodingKey {
       case channel, channelID, kind
       case own = "self"
-      case call, members, messages
+      case call, endedBy, members, messages
     }
   }
 
@@ -153,11 +160,14 @@ extension ViewSnapshot {
     public var speaker: String?
     /// The name of the member that removed this node from the call; nil if it may join.
     public var removedBy: String?
+    /// The name of the member that would lead the call if this node, its initiator, handed it over;
+    /// nil if none may, or if this node does not lead it.
+    public var successor: String?
 
     /// Creates a value from its fields.
     public init(
       id: String, initiator: String, startedAt: Double, participants: [String],
-      speaker: String? = nil, removedBy: String? = nil
+      speaker: String? = nil, removedBy: String? = nil, successor: String? = nil
     ) {
       self.id = id
       self.initiator = initiator
@@ -165,6 +175,7 @@ extension ViewSnapshot {
       self.participants = participants
       self.speaker = speaker
       self.removedBy = removedBy
+      self.successor = successor
     }
   }
 

@@ -62,6 +62,23 @@ def a_call_ends_when_its_initiator_leaves_it(t):
     muster.wait("call.ended", call=second["call"])
 
 
+@check()
+def a_call_is_handed_over(t):
+    """Once from muster to Python and once back."""
+    muster = t.start_muster(call=True)
+    call = muster.wait("call.started")["call"]
+    python = t.start_peer(knows=[muster], call=True)
+    muster.wait("call.joined", member=python.id)
+    sent = muster.send("leave-call", handOver=True)
+    for one in (muster, python):
+        one.wait("call.handed-over", 5, since=sent, call=call, initiator=python.id)
+    muster.send("join-call")
+    python.wait("call.joined", since=sent, member=muster.id)
+    sent = python.send("leave-call", handOver=True)
+    for one in (muster, python):
+        one.wait("call.handed-over", 5, since=sent, call=call, initiator=muster.id)
+
+
 @check(gate=True)
 def two_calls_become_one(t):
     """When two calls merge, the earlier one continues and the members of the other join it."""

@@ -61,6 +61,11 @@ def _presence_with_streams(given):
     return _entry(given, 8, 0x30, Presence(BOOT, flags, "Anna", CALL, 42, offered))
 
 
+def _presence_with_hand_over(given):
+    flags = Flag.AUDIO_MUTED | Flag.HAS_AUDIO | Flag.HANDS_OVER
+    return _entry(given, 12, 0x34, Presence(BOOT, flags, "Anna"))
+
+
 def _claim(given):
     return _entry(given, 2, 0x2A, Claim(CALL, 1, STARTED_AT, 0, True))
 
@@ -73,6 +78,7 @@ def entries(given):
         "entry-presence": presence.raw[:-64], "entry-presence-signature": presence.raw[-64:],
         "entry-presence-id": presence.id, "entry-claim": claim.raw[:-64],
         "entry-presence-streams": _presence_with_streams(given).raw[:-64],
+        "entry-presence-hands-over": _presence_with_hand_over(given).raw[:-64],
         "entry-end": _entry(given, 9, 0x31, End(CALL, 1)).raw[:-64],
         "entry-joining": _entry(given, 10, 0x32, Joining(CALL, Joining.MET)).raw[:-64],
         "entry-moderation": _entry(given, 11, 0x33, Moderation(

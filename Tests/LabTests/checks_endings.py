@@ -1,11 +1,15 @@
 """Leaves, crashes, suspends and returns."""
 
 import os
+import pty
 import random
+import select
 import signal
+import subprocess
 
 from check import check
 from media import Ivf, complaints, duration
+from node import Unexpected, clean_environment
 
 # Seconds until a graceful leave and a crash are seen everywhere, by the specification.
 LEAVE, CRASH = 1.0, 5.0
@@ -145,6 +149,7 @@ def the_initiator_who_leaves_ends_the_call_and_others_do_not(t):
     for node in (second, third):
         ended = node.wait("call.ended", since=at, call=call["call"])
         t.figure(f"{node.name} knows", ended["at"] - at, "s", at_most=LEAVE)
+        t.expect((ended["reason"], ended["initiator"]) == ("ended", first.id), f"saw {ended}")
     t.pause(1.5)
     for node in (first, second, third):
         t.expect(len(node.roster()) == 2, f"{node.name} lost members: {node.roster()}")
@@ -154,6 +159,83 @@ def the_initiator_who_leaves_ends_the_call_and_others_do_not(t):
     third.wait("call.started", since=at, initiator=second.id)
     third.send("join-call")
     t.meet(second, third, since=at)
+
+
+@check(measures=True)
+def an_initiator_hands_its_call_over(t):
+    first = t.node("anna")
+    first.wait("call.started")
+    second = t.node("berta")
+    second.wait("call.started", initiator=first.id)
+    first.wait("call.joined", member=second.id)
+    third = t.node("cilla")
+    first.wait("call.joined", member=third.id)
+    at = first.send("leave-call", handOver=True)
+    for node in (first, second, third):
+        new = node.wait("call.handed-over", since=at, initiator=second.id)
+        t.figure(f"{node.name} knows", new["at"] - at, "s", at_most=LEAVE)
+        inside = sorted([second.id, third.id])
+        t.expect(new["participants"] == inside, f"{node.name}: in it are {new['participants']}")
+    first.wait("call.state", since=at, state="disconnected")
+    # Without anyone to hand it over to, the call ends.
+    at = third.send("leave-call")
+    second.wait("call.left", since=at, member=third.id)
+    at = second.send("leave-call", handOver=True)
+    ended = first.wait("call.ended", since=at)
+    t.expect(ended["initiator"] == second.id, f"saw {ended}")
+
+
+@check()
+def the_terminal_asks_an_initiator_that_leaves(t):
+    other = t.node("anna", call=False)
+    other.ready()
+    ours, theirs = pty.openpty()
+    terminal = subprocess.Popen(
+        [t.muster, "join", t.channel, "--name", "berta", "--call", "--no-view", "--interface", "lo",
+         "--video", "none", "--audio", "none", "--speaker", "none", "--passphrase", t.passphrase,
+         "--data", os.path.join(t.folder, "berta")],
+        stdin=theirs, stdout=theirs, stderr=theirs, env=clean_environment(t.folder),
+        start_new_session=True)
+    os.close(theirs)
+    t.later(terminal.kill)
+    started = other.wait("call.started")
+    other.send("join-call")
+    other.wait("call.state", state="connected")
+    os.write(ours, b"q")
+    _until(ours, b"You lead the call")
+    os.write(ours, b"\x1b")
+    _until(ours, b"[q] quit")
+    t.expect(not other.all("call.ended"), "Esc ended the call")
+    at = t.now()
+    os.write(ours, b"q")
+    _until(ours, b"[h] hands it over to anna and quits")
+    os.write(ours, b"h")
+    other.wait("call.handed-over", since=at, initiator=other.id, call=started["call"])
+    other.wait("member.left", since=at)
+    while _read(ours):
+        pass
+    t.expect(terminal.wait(20) == 0, f"exit code {terminal.returncode}")
+    os.close(ours)
+
+
+def _until(terminal, text):
+    """Reads what a terminal shows until the text is there."""
+    shown = b""
+    while text not in shown:
+        more = _read(terminal)
+        if not more:
+            raise Unexpected(f"expected {text}, saw {shown[-500:]}")
+        shown += more
+
+
+def _read(terminal):
+    """What a terminal shows next; empty at its end, and after 20 s without anything."""
+    if not select.select([terminal], [], [], 20)[0]:
+        return b""
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # The terminal has no writer any more.
+        return b""
 
 
 @check(measures=True)

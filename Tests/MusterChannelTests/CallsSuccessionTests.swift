@@ -23,6 +23,7 @@ struct CallsSuccessionTests {
     let own: NodeID
     var isInCall = true
     var endsWithInitiator = false
+    var isHandedOver = false
     var barred: [NodeID] = []
 
     init(_ own: NodeID) { self.own = own }
@@ -30,6 +31,7 @@ struct CallsSuccessionTests {
     mutating func see(_ call: ActiveCall?, at now: Double) -> Succession.Verdict {
       succession.update(
         call, own: own, isInCall: isInCall, endsWithInitiator: endsWithInitiator,
+        isHandedOver: isHandedOver,
         mayHandOver: { [barred] in !barred.contains($0) }, at: seconds(now))
     }
   }
@@ -47,6 +49,32 @@ struct CallsSuccessionTests {
     // The verdict is given once, even if the claim never takes effect.
     #expect(watch.see(rest, at: 16) == .none)
     #expect(watch.see(call([b, c], term: 2, by: b), at: 17) == .none)
+  }
+
+  @Test func aCallThatIsHandedOverNeedsNoGrace() {
+    var (first, second) = (Watch(b), Watch(c))
+    #expect(first.see(call([a, b, c], by: a), at: 0) == .none)
+    first.isHandedOver = true
+    second.isHandedOver = true
+    let rest = call([b, c], by: a)
+    #expect(first.see(rest, at: 1) == .takeOver(term: 2))
+    #expect(second.see(rest, at: 1) == .none)
+    #expect(second.succession.deadline == seconds(3))
+    #expect(second.see(rest, at: 3) == .takeOver(term: 2))
+    // Where calls end with their initiators, such a presence is one of a patched node.
+    var third = Watch(b)
+    (third.isHandedOver, third.endsWithInitiator) = (true, true)
+    #expect(third.see(rest, at: 1) == .none)
+    #expect(third.see(rest, at: 11) == .giveUp)
+  }
+
+  /// It vanishes first: the presence with which it leaves arrives late, by way of another.
+  @Test func aHandOverCutsTheGraceShort() {
+    var watch = Watch(b)
+    #expect(watch.see(call([b, c], by: a), at: 0) == .none)
+    #expect(watch.succession.deadline == seconds(10))
+    watch.isHandedOver = true
+    #expect(watch.see(call([b, c], by: a), at: 2) == .takeOver(term: 2))
   }
 
   @Test func theNextInLineActsWhenTheFirstDoesNot() {

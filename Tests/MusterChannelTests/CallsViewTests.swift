@@ -23,10 +23,12 @@ struct CallsViewTests {
 
   private func events(
     _ old: ActiveCall?, _ new: ActiveCall?, over: [UInt64] = [],
+    by ender: NodeID? = nil,
     merged: Bool = false, isLeft: Bool = false, gone: (member: NodeID, reason: LeaveReason)? = nil
   ) -> [ChannelEvent] {
     CallView.events(
-      from: old, to: new, isOver: { over.map(callID).contains($0) }, hasMerged: merged,
+      from: old, to: new, ender: { over.map(callID).contains($0) ? ender ?? a : nil },
+      hasMerged: merged,
       isLeft: isLeft, reason: { gone?.member == $0 ? gone?.reason ?? .left : .left })
   }
 
@@ -83,7 +85,7 @@ struct CallsViewTests {
         .callEnded(eight, reason: "merged"), .callStarted(call(seven, a, b)),
       ])
     #expect(
-      events(call(eight, b), call(seven, a, b), over: [8]) == [
+      events(call(eight, b), call(seven, a, b), over: [8], by: b) == [
         .callEnded(eight, reason: "ended"), .callStarted(call(seven, a, b)),
       ])
     #expect(
@@ -94,6 +96,14 @@ struct CallsViewTests {
         .callLeft(nobody, a, .left), .callEnded(seven, reason: "empty"),
         .callStarted(call(eight, b)),
       ])
+  }
+
+  /// Its claim to a later term came together with the end.
+  @Test func theMemberThatEndedACallIsNamed() {
+    let ended = info(7, by: b)
+    #expect(
+      events(call(info(7, by: a), a, b, c), nil, over: [7], by: b)
+        == [.callEnded(ended, reason: "ended")])
   }
 
   /// Participants are still there, but for this node the call is over.

@@ -140,6 +140,12 @@ struct CallsWorld {
       call, Self.callEntries(document), may: Self.anything)
   }
 
+  private func ender(of call: CallID, for node: Int) -> NodeID? {
+    let document = nodes[node].document
+    return CallLedger.ender(
+      of: call, Self.callEntries(document), may: Self.anything)
+  }
+
   private func active(for node: Int) -> ActiveCall? {
     let here = nodes[node]
     let present = nodes.compactMap { other in
@@ -171,7 +177,7 @@ struct CallsWorld {
       active = self.active(for: node)
     }
     nodes[node].events += CallView.events(
-      from: nodes[node].view, to: active, isOver: { isOver($0, for: node) }, hasMerged: false,
+      from: nodes[node].view, to: active, ender: { ender(of: $0, for: node) }, hasMerged: false,
       reason: { _ in .left })
     nodes[node].view = active
     let verdict = nodes[node].succession.update(

@@ -69,6 +69,59 @@ struct ChannelStateCallTests {
     for node in world.nodes { #expect(node.state.call?.info.id == callID(7)) }
   }
 
+  @Test func anInitiatorMayHandItsCallOver() {
+    var world = talking(3)
+    world.forgetEvents()
+    #expect(world.nodes[0].state.successor == world.ids[1])
+    #expect(world.nodes[1].state.successor == nil)
+    world.act(0) { $0.leaveCall(handsOver: true, at: $1) }
+    world.run(for: .milliseconds(500))
+    for node in world.nodes {
+      #expect(node.state.call?.participants == [world.ids[1], world.ids[2]].sorted())
+      #expect(node.state.call?.info.id == callID(1) && node.state.call?.info.term == 2)
+      #expect(node.events.handedOverTo == [world.ids[1]])
+      #expect(node.events.callEnds.isEmpty)
+      #expect(node.state.checkInvariants() == [])
+    }
+    #expect(!world.nodes[0].state.isInCall)
+    // It may come back, as an ordinary participant whose leaving ends nothing, and who hands
+    // nothing over when the next initiator vanishes.
+    world.startOrJoin(0, proposing: 9)
+    world.run(for: .seconds(1))
+    #expect(world.nodes[0].state.call?.info.initiator == world.ids[1])
+    world.crash(1)
+    world.run(for: .seconds(8))
+    #expect(world.nodes[2].events.handedOverTo == [world.ids[1]])
+    world.run(for: .seconds(10))
+    #expect(world.nodes[2].events.handedOverTo == [world.ids[1], world.ids[2]])
+  }
+
+  @Test func anInitiatorMayHandItsCallOverAndLeaveTheChannel() {
+    var world = talking(3)
+    world.forgetEvents()
+    world.act(0) { $0.leaveCall(handsOver: true, at: $1) + $0.leave(at: $1) }
+    world.run(for: .milliseconds(500))
+    for index in [1, 2] {
+      #expect(world.nodes[index].events.left.map(\.reason) == [.left])
+      #expect(world.nodes[index].events.handedOverTo == [world.ids[1]])
+      #expect(world.nodes[index].events.callEnds.isEmpty)
+    }
+  }
+
+  @Test func aCallWithoutASuccessorEnds() {
+    for (count, endsWithInitiator) in [(1, false), (3, true)] {
+      var world = club(3, .presenter, endsWithInitiator: endsWithInitiator)
+      for index in 0..<count {
+        world.startOrJoin(index, proposing: UInt64(index + 1))
+        world.run(for: .milliseconds(200))
+      }
+      #expect(world.nodes[0].state.successor == nil)
+      world.act(0) { $0.leaveCall(handsOver: true, at: $1) }
+      world.run(for: .seconds(1))
+      for node in world.nodes { #expect(node.events.callEnds == [CallEndReason.ended]) }
+    }
+  }
+
   @Test func theCallGoesOnWhenAnotherLeavesIt() {
     var world = talking(3)
     world.forgetEvents()

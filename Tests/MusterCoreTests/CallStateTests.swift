@@ -50,6 +50,22 @@ struct CallStateTests {
     #expect(world.hosts[0].node.checkInvariants() == [])
   }
 
+  /// While it waits for others to acknowledge that it leaves, it hears of a call that it was
+  /// waiting for, or its wait for one is over.
+  @Test(arguments: [false, true]) func aNodeThatLeavesTheChannelEntersNoCall(others: Bool) {
+    var world = CoreWorld(2)
+    let setup = ChannelSetup(name: "\(Marker.text) state", key: Self.key)
+    world.call(0) { $0.join(setup, call: true, at: $1) }
+    if others { world.call(1) { $0.join(setup, call: true, at: $1) } }
+    world.run(for: .milliseconds(20))
+    world.call(0) { $0.leave(Self.key.channelID, at: $1) }
+    world.run(for: .seconds(8))
+    let isInCall = world.hosts[0].node.isInCall(Self.key.channelID)
+    #expect(!isInCall)
+    #expect(states(world) == [.connecting, .disconnected])
+    #expect(world.hosts[0].node.checkInvariants() == [])
+  }
+
   @Test func aMemberThatLeftTheCallDoesNotSpeak() {
     var world = talking()
     let channel = Self.key.channelID

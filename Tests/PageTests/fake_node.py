@@ -37,7 +37,7 @@ def room(channel, members=(), messages=(), in_call=True, **own):
     """The state of a channel; its call is that of its members that are in one."""
     inside = [one["id"] for one in members if one["inCall"]] + ([OWN] if in_call else [])
     call = {"id": "c" * 32, "initiator": OWN, "startedAt": time.time() * 1000 - 5000,
-            "participants": inside}
+            "participants": inside, "successor": members[0]["name"] if members else None}
     return {
         "channel": channel, "kind": "open",
         "channelID": hashlib.sha256(channel.encode()).hexdigest()[:16],

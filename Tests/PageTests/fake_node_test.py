@@ -20,7 +20,8 @@ from firefox import Firefox
 CHECKS = [
     layout_checks.check_tiles, layout_checks.check_resized, layout_checks.check_narrow,
     state_checks.check_unread, state_checks.check_drafts, state_checks.check_last_frame,
-    state_checks.check_removal, state_checks.check_silence, state_checks.check_bars,
+    state_checks.check_removal, state_checks.check_leaving, state_checks.check_silence,
+    state_checks.check_bars,
 ]
 BROWSERS = {"chromium": (Browser, ["chromium"]), "firefox": (Firefox, ["firefox-esr", "firefox"])}
 

@@ -139,6 +139,49 @@ def check_last_frame(browser, node):
                f"pictures ({name})")
 
 
+def check_leaving(browser, node):
+    """An initiator that leaves is asked what becomes of the others; who ended a call is shown."""
+    is_open = "document.querySelector('#leaving').open"
+    choices = ("[...document.querySelectorAll('#leaving button:not([hidden])')]"
+               ".map((button) => button.textContent)")
+    kitchen = room("kitchen", [member(1), member(2)])
+    for button, sent in (("#hand-over", {"handOver": True}), ("#end-call", {}), ("#stay", None)):
+        show(browser, node, kitchen)
+        node.commands.clear()
+        browser.click("#leave")
+        expect(browser.run(choices), ["Hand over to Member 1 and leave", "End it for all", "Stay"],
+               "the choices")
+        browser.click(button)
+        expect(browser.run(is_open), False, f"the question after {button}")
+        if sent is not None:
+            wait_for(lambda: node.commands, f"the command of {button}")
+        found = [{**one, "channel": None} for one in node.commands]
+        expect(found, [] if sent is None else [{"do": "leave-call", "channel": None, **sent}],
+               f"the command of {button}")
+    browser.click("#leave")
+    browser.key("Escape")
+    becomes(browser, is_open, False, "the question after Escape")
+    kitchen["call"]["successor"] = None
+    show(browser, node, room("kitchen"))
+    show(browser, node, kitchen)
+    browser.click("#leave")
+    expect(browser.run(choices), ["End it for all", "Stay"], "the choices without a successor")
+    others = room("kitchen", [member(1)])
+    others["call"]["initiator"] = member(1)["id"]
+    show(browser, node, others)
+    becomes(browser, is_open, False, "the question once another leads")
+    for state in (others, room("kitchen")):
+        show(browser, node, state)
+        node.commands.clear()
+        browser.click("#leave")
+        wait_for(lambda: node.commands, "the command without a question")
+        expect(browser.run(is_open), False, "a question of no use")
+    quiet = room("kitchen", [{**member(1), "inCall": False}], in_call=False)
+    show(browser, node, {**quiet, "endedBy": "Member 1"})
+    becomes(browser, "document.querySelector('#lobby-text').textContent.split('.')[0]",
+            "Member 1 ended the last call for all", "the lobby")
+
+
 def check_removal(browser, node):
     """A member is removed from the call by keyboard, while others come, go and mute."""
     people = [member(1), member(2), member(3)]

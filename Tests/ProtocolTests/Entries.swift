@@ -57,6 +57,12 @@ struct Entries {
         ]))
   }
 
+  var presenceWithHandOver: SignedEntry {
+    sign(
+      12, kind: 1,
+      [bigEndian(cast.annaBoot), bigEndian(UInt16(0x0482)), [4] + Array("Anna".utf8), [0]])
+  }
+
   var neighbourReport: SignedEntry {
     let bert = bigEndian(cast.bert.id.key.prefix)
     return sign(3, kind: 2, [bigEndian(cast.annaBoot), [1], bert, [0]])

@@ -41,6 +41,10 @@ let entryVectors = Topic(
         stream(2, "whiteboard", flags: 3, layers: []),
       ]
     ) { $0.presenceWithStreams },
+    presence(
+      "entry-presence-hands-over", "A presence after a call that its author leaves to others.",
+      sequence: 12, flags: [1, 7, 10], isInCall: false, streams: []
+    ) { $0.presenceWithHandOver },
     entry(
       "entry-claim", "The claim that starts a call.",
       [
@@ -98,7 +102,7 @@ private func stream(_ number: UInt64, _ name: String, flags: UInt64, layers: [St
 
 private func presence(
   _ name: String, _ description: String, sequence number: UInt64, flags: [UInt64],
-  streams: [Value],
+  isInCall: Bool = true, streams: [Value],
   _ make: @escaping @Sendable (Entries) -> SignedEntry
 ) -> Vector {
   entry(
@@ -106,7 +110,8 @@ private func presence(
     [
       "author": anna, "sequence": .hex(sequence(number)), "lamport": .number(40 + number),
       "boot-id": boot, "flags": .list(flags.map { .number($0) }),
-      "name": .text("Anna"), "call": call, "joined": .number(42), "streams": .list(streams),
+      "name": .text("Anna"), "call": isInCall ? call : .null,
+      "joined": isInCall ? .number(42) : .null, "streams": .list(streams),
     ], make)
 }
 
@@ -122,7 +127,8 @@ func entry(
 
 @Test(
   arguments: [
-    "entry-presence", "entry-presence-streams", "entry-claim", "entry-end", "entry-joining",
+    "entry-presence", "entry-presence-streams", "entry-presence-hands-over", "entry-claim",
+    "entry-end", "entry-joining",
     "entry-moderation", "entry-neighbour-report", "entry-message", "entry-grant",
     "entry-redemption", "entry-epoch",
   ])

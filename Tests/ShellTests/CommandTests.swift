@@ -19,7 +19,8 @@ struct CommandTests {
   }
 
   private static let all: [Command] = [
-    .startCall(), .joinCall(channel: "lab"), .leaveCall(), .mute(.audio),
+    .startCall(), .joinCall(channel: "lab"), .leaveCall(),
+    .leaveCall(handOver: true, channel: "lab"), .mute(.audio),
     .unmute(.video, channel: "a"), .muteMember(.share, of: "00ff", channel: "lab"),
     .removeFromCall("00ff"),
     .watch(.init(VideoSize(width: 320, height: 180), of: "00ff")),

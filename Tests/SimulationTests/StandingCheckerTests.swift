@@ -119,21 +119,26 @@ struct StandingCheckerTests {
 
   @Test func aMissingJoiningIsFound() {
     var checker = checker([], at: 0)
-    #expect(checker.missing(of: first.id, at: 0, at(1)) == nil)
-    #expect(checker.missing(of: first.id, at: 0, at(2)) != nil)
+    #expect(checker.missing(of: first.id, at: 0, known: { [] }, at(1)) == nil)
+    #expect(checker.missing(of: first.id, at: 0, known: { [] }, at(2)) != nil)
     // Alone for a moment: the node may begin to count anew then, or not.
     var other = checker
     other.wasAlone(at: 0, at(1))
-    #expect(other.missing(of: first.id, at: 0, at(2)) == nil)
-    #expect(other.missing(of: first.id, at: 0, at(3)) != nil)
+    #expect(other.missing(of: first.id, at: 0, known: { [] }, at(2)) == nil)
+    #expect(other.missing(of: first.id, at: 0, known: { [] }, at(3)) != nil)
     #expect(fault(joining(old, .met), by: first, at(1), &other) == nil)
     #expect(fault(joining(old, .met), by: first, at(1), &checker) == nil)
-    #expect(checker.missing(of: first.id, at: 0, at(10)) == nil)
-    #expect(checker.missing(of: first.id, at: 0, at(11)) != nil)
+    #expect(checker.missing(of: first.id, at: 0, known: { [] }, at(10)) == nil)
+    #expect(checker.missing(of: first.id, at: 0, known: { [] }, at(11)) != nil)
     #expect(fault(joining(old, .lasting), by: first, at(10), &checker) == nil)
-    #expect(checker.missing(of: first.id, at: 0, at(60)) == nil)
+    #expect(checker.missing(of: first.id, at: 0, known: { [] }, at(60)) == nil)
+    // An older joining, which the node has after the loss of its disk, says as much.
+    let kept = entry(joining(old, .lasting), by: first)
+    #expect(fault(joining(new, .met), by: first, at(60), &checker) != nil)
+    #expect(checker.missing(of: first.id, at: 0, known: { [] }, at(60)) != nil)
+    #expect(checker.missing(of: first.id, at: 0, known: { [kept] }, at(60)) == nil)
     checker.isIn(nil, withOthers: false, at: 1, at(1))
-    #expect(checker.missing(of: second.id, at: 1, at(60)) == nil)
+    #expect(checker.missing(of: second.id, at: 1, known: { [] }, at(60)) == nil)
     #expect(checker.isInside(old, at: 0) && !checker.isInside(old, at: 1))
   }
 }

@@ -42,7 +42,7 @@ struct RequestTests {
         "/": "text/html", "/style.css": "text/css", "/app.js": "text/javascript",
         "/tiles.js": "text/javascript", "/people.js": "text/javascript",
         "/chat.js": "text/javascript",
-        "/stage.js": "text/javascript",
+        "/leaving.js": "text/javascript", "/stage.js": "text/javascript",
         "/worker.js": "text/javascript",
       ]
       for (path, type) in types {

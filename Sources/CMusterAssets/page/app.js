@@ -1,7 +1,7 @@
 'use strict';
 // Displays the newest snapshot of the node's state and sends commands to the node. tiles.js
-// contains the cards and helpers, stage.js their arrangement, people.js the list of members, and
-// chat.js the text messages.
+// contains the cards and helpers, stage.js their arrangement, people.js the list of members,
+// chat.js the messages, and leaving.js the question to an initiator that leaves.
 
 const cards = new Map();
 let snapshot = null;
@@ -85,7 +85,9 @@ function showChanges(before, { self, members, call }) {
   if (before.call?.id !== call?.id || before.call?.initiator === call?.initiator) return;
   const leads = call.initiator === self.id
     ? 'You lead' : `${nameOf(call.initiator, self, members)} leads`;
-  toast(`${leads} the call now: whoever did has gone.`);
+  const former = before.call.initiator === self.id
+    ? 'you' : nameOf(before.call.initiator, self, before.members);
+  toast(`${leads} the call now, ${former} did before.`);
 }
 
 function showGrid({ self, members, call }) {
@@ -136,13 +138,13 @@ function showOwn(self) {
   card.element.hidden = !self.inCall;
 }
 
-function showLobby({ self, members, call }) {
+function showLobby({ self, members, call, endedBy }) {
   if (self.inCall) return;
   const inside = members.filter((member) => call?.participants.includes(member.id));
   $('lobby-faces').hidden = inside.length === 0;
   fill($('lobby-faces'), inside.map(({ id, name }) => [id, name]), () => faces(inside));
   setText($('lobby-title'), call ? 'A call is going on' : 'No call at the moment');
-  setText($('lobby-text'), call ? callText(call, inside) : waitingText(self, members));
+  setText($('lobby-text'), call ? callText(call, inside) : quietText({ self, members, endedBy }));
   $('enter').disabled = entering || link !== 'up' || self.role === 'none'
     || (call ? Boolean(call.removedBy) : !self.mayStart);
   setText($('enter'), entering ? 'One moment…' : call ? 'Join the call' : 'Start a call');
@@ -178,6 +180,12 @@ function callText(call, inside) {
   return `Call ongoing since ${moment(call.startedAt)} with ${count}${who ? `: ${who}` : ''}.`;
 }
 
+/// The description of a channel without a call: who ended the last one, and who is there.
+function quietText({ self, members, endedBy }) {
+  const waiting = waitingText(self, members);
+  return endedBy ? `${endedBy} ended the last call for all. ${waiting}` : waiting;
+}
+
 function waitingText(self, members) {
   if (self.role === 'none') return 'The others here do not take you for a member.';
   if (!self.mayStart) return `Your role, ${self.role}, lets you join a call, but not start one.`;
@@ -198,6 +206,7 @@ function showControls(self) {
   control('share', self.hasShare && self.mayShare, !self.sharing, ['i-share', 'Stop sharing'],
     ['i-share-off', 'Share'], 'No sharing');
   $('leave').disabled = link !== 'up';
+  showLeaving();
 }
 
 const keys = { mic: 'M', cam: 'V', share: 'S' };
@@ -326,7 +335,7 @@ function toggle(media) {
 $('mic').onclick = () => toggle('audio');
 $('cam').onclick = () => toggle('video');
 $('share').onclick = () => toggle('share');
-$('leave').onclick = () => command('leave-call');
+$('leave').onclick = leave;
 $('retry').onclick = () => worker.postMessage({ kind: 'retry' });
 $('enter').onclick = () => {
   entering = true;
@@ -339,7 +348,7 @@ $('details').onclick = () => {
 };
 
 document.addEventListener('keydown', (event) => {
-  if (event.key === 'Escape') {
+  if (event.key === 'Escape' && !$('leaving').open) {
     if ($('people').contains(document.activeElement)) $('people').firstElementChild.focus();
     $('people').open = false;
     if (!$('chat').hidden) openChat(false);

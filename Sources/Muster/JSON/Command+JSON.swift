@@ -84,11 +84,12 @@ private struct Fields: Codable {
   var passphrase: String?
   var invite: String?
   var call: Bool?
+  var handOver: Bool?
 
   enum CodingKeys: String, CodingKey {
     case verb = "do"
     case media, member, stream, width, height, fps, pin, off, channel, text, to, passphrase, invite
-    case call
+    case call, handOver
   }
 
   // MARK: Decoding
@@ -97,7 +98,7 @@ private struct Fields: Codable {
     switch verb {
     case .startCall: return .startCall(channel: channel)
     case .joinCall: return .joinCall(channel: channel)
-    case .leaveCall: return .leaveCall(channel: channel)
+    case .leaveCall: return .leaveCall(handOver: handOver ?? false, channel: channel)
     case .mute: return .mute(try medium(verb), channel: channel)
     case .unmute: return .unmute(try medium(verb), channel: channel)
     case .muteMember:
@@ -177,7 +178,9 @@ private struct Fields: Codable {
     switch command {
     case .startCall: verb = .startCall
     case .joinCall: verb = .joinCall
-    case .leaveCall: verb = .leaveCall
+    case .leaveCall(let handOver, _):
+      verb = .leaveCall
+      if handOver { self.handOver = true }
     case .mute(let media, _): (verb, self.media) = (.mute, media.rawValue)
     case .unmute(let media, _): (verb, self.media) = (.unmute, media.rawValue)
     case .muteMember(let media, let member, _):

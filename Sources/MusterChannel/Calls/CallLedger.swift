@@ -93,6 +93,16 @@ public enum CallLedger {
     return !valid.isEmpty && live(valid, of: call, entries).isEmpty
   }
 
+  /// The member that has ended a call; nil for one that is not over. Of several ends, that of the
+  /// highest term counts.
+  public static func ender(
+    of call: CallID, _ entries: CallEntries, may: (Capability, NodeID) -> Bool
+  ) -> NodeID? {
+    let valid = valid(entries, of: call, may: may)
+    guard !valid.isEmpty, live(valid, of: call, entries).isEmpty else { return nil }
+    return ends(of: call, valid, entries).max { $0.end.term < $1.end.term }?.author
+  }
+
   /// The call as its strongest live claim describes it; nil without a live claim.
   public static func info(
     of call: CallID, _ entries: CallEntries, may: (Capability, NodeID) -> Bool
@@ -169,20 +179,27 @@ public enum CallLedger {
     _ claims: [Claim], of call: CallID, _ entries: CallEntries
   ) -> [Claim] {
     var live = claims
-    for entry in entries.ends {
-      let author = entry.entry.author
-      guard case .end(let end) = entry.entry.body, end.call == call,
-        !entries.isRemoved(author, from: call)
-      else { continue }
-      // An end is valid only for a term that its author has claimed.
-      guard claims.contains(where: { $0.author == author && $0.body.term == end.term }) else {
-        continue
-      }
+    for (author, end) in ends(of: call, claims, entries) {
       live.removeAll {
         $0.body.term < end.term || ($0.body.term == end.term && $0.author == author)
       }
     }
     return live
+  }
+
+  /// The ends of one call that count, with their authors: those for a term that the author has
+  /// claimed.
+  private static func ends(
+    of call: CallID, _ claims: [Claim], _ entries: CallEntries
+  ) -> [(author: NodeID, end: CallEnd)] {
+    entries.ends.compactMap { entry in
+      let author = entry.entry.author
+      guard case .end(let end) = entry.entry.body, end.call == call,
+        !entries.isRemoved(author, from: call),
+        claims.contains(where: { $0.author == author && $0.body.term == end.term })
+      else { return nil }
+      return (author, end)
+    }
   }
 }
 

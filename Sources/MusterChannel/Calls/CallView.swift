@@ -5,14 +5,14 @@ public enum CallView {
   /// The events that lead from one state of the call to another.
   ///
   /// - Parameters:
-  ///   - isOver: whether an initiator's end covers all claims to a call.
+  ///   - ender: the initiator whose end covers all claims to a call; nil if none does.
   ///   - hasMerged: whether participants of `old` have moved to a call that stays instead.
   ///   - isLeft: whether participants of `old` are still in it, but nobody who may lead it, so that
   ///     it takes no newcomers.
   ///   - precedes: whether the first of two concurrent calls stays.
   ///   - reason: why a participant of `old` is no longer in the call.
   public static func events(
-    from old: ActiveCall?, to new: ActiveCall?, isOver: (CallID) -> Bool, hasMerged: Bool,
+    from old: ActiveCall?, to new: ActiveCall?, ender: (CallID) -> NodeID?, hasMerged: Bool,
     isLeft: Bool = false,
     precedes: (CallInfo, CallInfo) -> Bool = CallInfo.precedes,
     reason leaveReason: (NodeID) -> LeaveReason
@@ -21,8 +21,9 @@ public enum CallView {
     if let new, new.info.id == old.info.id {
       return changes(from: old, to: new, reason: leaveReason)
     }
+    let ender = ender(old.info.id)
     let reason =
-      if isOver(old.info.id) {
+      if ender != nil {
         CallEndReason.ended
       } else if hasMerged || new.map({ !old.isLed || precedes($0.info, old.info) }) ?? false {
         CallEndReason.merged
@@ -36,7 +37,10 @@ public enum CallView {
       let nobody = ActiveCall(info: old.info, participants: [], byPresence: [])
       events = changes(from: old, to: nobody, reason: leaveReason)
     }
-    events.append(.callEnded(old.info, reason: reason))
+    var info = old.info
+    // An end may come together with the claim of its author.
+    if let ender { info.initiator = ender }
+    events.append(.callEnded(info, reason: reason))
     if let new { events.append(.callStarted(new)) }
     return events
   }

@@ -34,9 +34,12 @@ public struct Succession: Sendable {
   public init() {}
 
   /// Updates the state from the current call; each absence leads to at most one action.
+  ///
+  /// - Parameter isHandedOver: whether the initiator has left the call to others, who then need not
+  ///   wait for it to come back.
   public mutating func update(
     _ call: ActiveCall?, own: NodeID, isInCall: Bool, endsWithInitiator: Bool,
-    mayHandOver: (NodeID) -> Bool, at now: Instant
+    isHandedOver: Bool = false, mayHandOver: (NodeID) -> Bool, at now: Instant
   ) -> Verdict {
     deadline = nil
     guard let call, !call.participants.contains(call.info.initiator) else {
@@ -49,7 +52,7 @@ public struct Succession: Sendable {
     // A node that rejoins the call may take it over again.
     if !isInCall { absence?.hasActed = false }
     guard isInCall, let absence, !absence.hasActed else { return .none }
-    var due = absence.since + Self.grace
+    var due = absence.since + (isHandedOver && !endsWithInitiator ? .zero : Self.grace)
     if !endsWithInitiator {
       // The term is a 32-bit counter, which no honest call comes close to exhausting.
       guard call.info.term < .max,

@@ -26,6 +26,7 @@ extension ChannelState {
     let verdict = watch.update(
       active, own: identity.id, isInCall: ownPresence.call != nil,
       endsWithInitiator: settings.callEndsWithInitiator,
+      isHandedOver: active.map { presence(of: $0.info.initiator)?.isHandOver ?? false } ?? false,
       mayHandOver: { may(.handOver, $0) }, at: now)
     succession = watch
     switch verdict {
@@ -67,7 +68,8 @@ extension ChannelState {
     if isInitialSync, call == nil, ownPresence.call == nil { return }
     let former = call?.info.id
     let events = CallView.events(
-      from: call, to: active, isOver: isOver,
+      from: call, to: active,
+      ender: { CallLedger.ender(of: $0, callEntries, may: mayIn) },
       hasMerged: call.map { old in old.participants.contains { hasMoved($0, from: old) } } ?? false,
       isLeft: call.map { active == nil && isLeft($0.info) } ?? false,
       precedes: policy.precedes,
@@ -101,10 +103,23 @@ extension ChannelState {
 
   /// What the presence of a reachable member says about the call that it is in.
   private func participation(of member: NodeID) -> Participation? {
-    guard roster.index(of: member) != nil,
-      case .presence(let presence)? = gossip.document.newest(.presence, of: member)?.entry.body
+    guard roster.index(of: member) != nil else { return nil }
+    return presence(of: member)?.call
+  }
+
+  private func presence(of member: NodeID) -> Presence? {
+    guard case .presence(let newest)? = gossip.document.newest(.presence, of: member)?.entry.body
     else { return nil }
-    return presence.call
+    return newest
+  }
+
+  /// The participant that would lead the call if this node, its initiator, left it without ending
+  /// it; nil if none may, or if this node does not lead it.
+  public var successor: NodeID? {
+    guard let call, isInCall, call.info.initiator == identity.id, call.info.term < .max,
+      !settings.callEndsWithInitiator
+    else { return nil }
+    return call.byPresence.first { $0 != identity.id && may(.handOver, $0) }
   }
 
   /// The claim of the active call's initiator; nil without a call. A new neighbour receives this
@@ -150,4 +165,9 @@ extension ChannelState {
   }
 
   private var mayIn: (Capability, NodeID) -> Bool { { may($0, $1) } }
+}
+
+extension Presence {
+  /// Whether the author has left its call to others.
+  fileprivate var isHandOver: Bool { call == nil && flags.contains(.handsOver) }
 }

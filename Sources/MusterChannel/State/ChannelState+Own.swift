@@ -14,9 +14,9 @@ extension ChannelState {
     }
   }
 
-  /// Sets the flags about audio, video and relaying; the `left` flag is not affected.
+  /// Sets the flags about audio, video and relaying; the others are not affected.
   public mutating func setFlags(_ flags: MemberFlags, at now: Instant) -> [Output] {
-    let kept = ownPresence.flags.intersection(.left)
+    let kept = ownPresence.flags.intersection([.left, .handsOver])
     return commit(at: now) { state, _ in
       state.ownPresence.flags = flags.intersection(Self.settableFlags).union(kept)
     }
@@ -35,19 +35,18 @@ extension ChannelState {
   }
 
   /// Joins the active call, or starts one as its initiator; does nothing in a call or without the
-  /// right to do so, or if it was removed from the call. `startedAt` is in milliseconds since 1970,
-  /// for display only.
+  /// right to do so, if it was removed from the call, or once it leaves the channel. `startedAt` is
+  /// in milliseconds since 1970, for display only.
   public mutating func startOrJoinCall(
     proposing id: CallID, startedAt: UInt64, at now: Instant
   ) -> [Output] {
-    guard ownPresence.call == nil else { return [] }
+    guard ownPresence.call == nil, !ownPresence.flags.contains(.left) else { return [] }
     return commit(at: now) { state, out in
       if let call = state.call {
         guard state.isSelfAllowed(.joinCall),
           state.remover(of: state.identity.id, from: call.info.id) == nil
         else { return }
-        state.ownPresence.call = Participation(
-          id: call.info.id, joined: state.gossip.document.lamport)
+        state.participate(in: call.info.id)
       } else if state.isSelfAllowed(.startCall) {
         let claim = CallClaim(
           call: id, term: 1, startedAt: startedAt, order: 0,
@@ -56,14 +55,27 @@ extension ChannelState {
           out.append(.event(.notKept(.call)))
           return
         }
-        state.ownPresence.call = Participation(id: id, joined: state.gossip.document.lamport)
+        state.participate(in: id)
       }
     }
   }
 
-  /// Leaves the call; if this node is its initiator, ends the call for all.
-  public mutating func leaveCall(at now: Instant) -> [Output] {
-    commit(at: now) { state, out in state.dropCall(at: now, &out) }
+  private mutating func participate(in call: CallID) {
+    ownPresence.call = Participation(id: call, joined: gossip.document.lamport)
+    ownPresence.flags.remove(.handsOver)
+  }
+
+  /// Leaves the call; if this node is its initiator, ends the call for all or, if `handsOver` is
+  /// set and there is a `successor`, leaves the call to it.
+  public mutating func leaveCall(handsOver: Bool = false, at now: Instant) -> [Output] {
+    commit(at: now) { state, out in
+      guard handsOver, state.successor != nil else {
+        state.dropCall(at: now, &out)
+        return
+      }
+      state.ownPresence.call = nil
+      state.ownPresence.flags.insert(.handsOver)
+    }
   }
 
   /// Leaves the call and the channel. The host keeps the links until `isFlushed`, so that

@@ -116,7 +116,8 @@ public enum ChannelEvent: Equatable, Sendable {
   case callLeft(ActiveCall, NodeID, LeaveReason)
   /// The same call continues under another initiator.
   case callHandedOver(ActiveCall)
-  /// A call has ended, for one of the reasons in `CallEndReason`.
+  /// A call has ended, for one of the reasons in `CallEndReason`; the initiator of one that was
+  /// ended is the member that did so.
   case callEnded(CallInfo, reason: String)
   /// A member of a higher role mutes a member in the active call for everyone, or removes it from
   /// the call; the removal itself follows as `callLeft`.

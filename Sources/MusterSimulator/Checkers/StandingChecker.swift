@@ -124,14 +124,24 @@ public struct StandingChecker: Sendable {
   }
 
   /// The fault when a host has long been in a call with others without having signed that; nil for
-  /// none. `member` is the identity of the host's node.
-  public func missing(of member: NodeID, at index: Int, _ now: Instant) -> String? {
+  /// none. `member` is the identity of the host's node, and `known` the entries that it has: after
+  /// a loss of its disk, its newest joining may be one before the last that it has signed.
+  public func missing(
+    of member: NodeID, at index: Int, known: () -> [SignedEntry], _ now: Instant
+  ) -> String? {
     guard let (call, time) = together[index].map({ ($0.call, now - $0.latestSince) }) else {
       return nil
     }
     let said = newest[member].flatMap { $0.call == call ? $0.stage : nil }
     let due = CallJoining.Stage.allCases.last { time >= $0.time + Self.slack }
     guard let due, said.map({ $0 < due }) ?? true else { return nil }
+    let isKnown = known().contains { entry in
+      guard entry.entry.author == member, case .joining(let joining) = entry.entry.body else {
+        return false
+      }
+      return joining.call == call && joining.stage >= due
+    }
+    if isKnown { return nil }
     return "has been in call \(call) with others for \(time) and says nothing"
   }
 

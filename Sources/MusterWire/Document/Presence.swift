@@ -32,7 +32,7 @@ public struct Presence: Equatable, Sendable {
 
   private static let knownFlags: MemberFlags = [
     .audioMuted, .videoMuted, .speaking, .sharing, .left, .audio, .declinesRelaying,
-    .relaysMuch,
+    .relaysMuch, .handsOver,
   ]
   private static let hasCall: UInt16 = 1 << 15
 
@@ -110,6 +110,9 @@ public struct MemberFlags: OptionSet, Sendable, Hashable {
   public static let declinesRelaying = MemberFlags(rawValue: 1 << 8)
   /// The member relays so much already that other relays are preferable.
   public static let relaysMuch = MemberFlags(rawValue: 1 << 9)
+  /// The member has left the call that it led, so that another leads it from now on. Without, an
+  /// initiator that is missing may come back.
+  public static let handsOver = MemberFlags(rawValue: 1 << 10)
 }
 
 /// A member's report of its neighbours (a link-state advertisement). Of several reports of one

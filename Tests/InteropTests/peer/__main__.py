@@ -121,7 +121,7 @@ class Commands:
         if what in ("start-call", "join-call"):
             node.call.join()
         elif what == "leave-call":
-            node.call.leave()
+            node.call.leave(command.get("handOver", False))
         elif what == "moderate":
             node.call.moderate(bytes.fromhex(command["member"]), command["actions"])
         elif what == "say":

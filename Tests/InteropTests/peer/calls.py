@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from .document import Document
 from .entries import Claim, End, Joining, Moderation
 from .events import emit, short
+from .presence import Flag, Presence
 from .rights import Role
 
 # Seconds after entering the channel: without a comparison, and with one.
@@ -156,6 +157,7 @@ class CallMember:
         self._entered_at = time.monotonic()
         self.current = None          # the id of the call this node is in
         self.joined = 0
+        self.hands_over = False      # whether it has left the call that it led to others
         self.call = None             # the channel's
         self._participants = set()
         self._initiator_gone_at = None
@@ -197,6 +199,7 @@ class CallMember:
                                       node.gossip.has_compared))
         else:
             return
+        self.hands_over = False
         node.publish_presence()
         node.refresh()
 
@@ -248,13 +251,15 @@ class CallMember:
         for member in gone:
             emit("call.left", member=short(member), **fields)
 
-    def leave(self):
-        """Leaves the call; ends it if this node is its initiator."""
+    def leave(self, hands_over=False):
+        """Leaves the call; ends it if this node is its initiator and does not hand it over."""
         self._wants = False
         if self.current is None:
             return
         if self.call and self.call.initiator == self._node.id:
-            self._end()
+            self.hands_over = hands_over
+            if not hands_over:
+                self._end()
         self.current = None
         self._node.publish_presence()
         self._node.refresh()
@@ -324,7 +329,8 @@ class CallMember:
             self._initiator_gone_at = time.monotonic()
 
     def _take_over_if_due(self):
-        """After 10 s the first in line claims the next term, 2 s later the second one, and so on.
+        """After 10 s, or at once if the initiator has handed the call over, the first in line
+        claims the next term, 2 s later the second one, and so on.
         """
         if self._initiator_gone_at is None or self.call is None or self.current is None:
             return
@@ -340,7 +346,10 @@ class CallMember:
             (self._node.roster.members[one].joined, one) for one in self.others()
             if self._node.rights.role(self._node.document, one) >= Role.PRESENTER])
         turn = line.index((self.joined, self._node.id))
-        if time.monotonic() - self._initiator_gone_at > _GRACE + _NEXT_IN_LINE * turn:
+        newest = self._node.document.latest(Presence, self.call.initiator)
+        has_left = newest and newest.body.call is None and newest.body.flags & Flag.HANDS_OVER
+        grace = 0 if has_left else _GRACE
+        if time.monotonic() - self._initiator_gone_at > grace + _NEXT_IN_LINE * turn:
             self._initiator_gone_at = None
             self._claim(self.call.term + 1)
             self._node.refresh()

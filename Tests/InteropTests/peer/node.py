@@ -139,6 +139,8 @@ class Node:
             flags |= Flag.RELAYS_NOTHING
         if self._is_leaving:
             flags |= Flag.LEAVES
+        if self.call.hands_over:
+            flags |= Flag.HANDS_OVER
         return self.gossip.publish(Presence(
             self.boot, flags, self.settings.name, self.call.current, self.call.joined,
             self.media.offered))

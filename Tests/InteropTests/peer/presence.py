@@ -26,6 +26,7 @@ class Flag(IntFlag):
     HAS_AUDIO = 1 << 7
     RELAYS_NOTHING = 1 << 8
     RELAYS_MUCH = 1 << 9
+    HANDS_OVER = 1 << 10
     IN_CALL = 1 << 15
 
 

@@ -229,7 +229,7 @@ extension ChannelState {
   }
 
   mutating func noteRun(_ bootID: UInt64, of member: NodeID, _ out: inout [Output]) {
-    if runs.note(bootID, of: member) { out.append(.event(.runsTwice(member))) }
+    if runs.note(bootID, of: member, at: lastInputAt) { out.append(.event(.runsTwice(member))) }
   }
 
   /// Schedules a neighbour report if the last one lacks a neighbour whose presence has arrived.

@@ -97,17 +97,15 @@ extension MusterNode {
     guard node.isInCall(channel) || isAboutToJoin else {
       throw MusterError("this node is not in the call", hint: "join it with join-call")
     }
-    let outputs: [Node.Output]
-    do {
-      outputs =
+    try attempt { node throws(CommandRefusal) in
+      let outputs =
         handOver
         ? try node.handOverCall(in: channel, at: now) : node.leaveCall(in: channel, at: now)
-    } catch {
-      throw MusterError(error)
+      // Before the outputs are performed: by their events, a node that answers would join again.
+      autoJoinChannels.removeAll { $0 == channel }
+      declinedCalls[channel] = call?.info.id
+      return outputs
     }
-    autoJoinChannels.removeAll { $0 == channel }
-    declinedCalls[channel] = call?.info.id
-    perform(outputs)
   }
 
   // MARK: Media

@@ -109,7 +109,7 @@ struct TerminalScreen {
         Style.dim("  [Enter] sends   [Esc] leaves it"),
       ]
     }
-    if let question, case let calls = question.calls(in: channels, active: activeChannel),
+    if let question, case let calls = question.calls(in: channels),
       !calls.isEmpty
     {
       let (statement, keys) = question.lines(for: calls)

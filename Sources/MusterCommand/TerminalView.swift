@@ -44,7 +44,7 @@ actor TerminalView {
     let channels = await session.node.channelViews()
     screen.activeChannel = min(screen.activeChannel, max(0, channels.count - 1))
     // The call may be over by now, or another may lead it.
-    if screen.question?.calls(in: channels, active: screen.activeChannel).isEmpty ?? false {
+    if screen.question?.calls(in: channels).isEmpty ?? false {
       screen.question = nil
     }
     terminal.show(screen.lines(channels, page: session.page?.url, size: RawTerminal.size))
@@ -65,6 +65,7 @@ actor TerminalView {
       await pressed(key)
     }
     if screen.editor != nil, !rest.isEmpty { await write(Array(rest)) }
+    if let question = screen.question { await answer(question, with: Array(rest)) }
     await draw()
   }
 
@@ -102,7 +103,9 @@ actor TerminalView {
       await perform(.startCall(channel: channel.name))
       return
     }
-    if await !ask(.leaveCall) { await perform(.leaveCall(channel: channel.name)) }
+    if await !ask(.leaveCall(channel: channel.name)) {
+      await perform(.leaveCall(channel: channel.name))
+    }
   }
 
   /// Asks what is to become of calls that others are in; returns false if there is nothing to ask.
@@ -114,19 +117,21 @@ actor TerminalView {
   }
 
   private func calls(of question: LeaveQuestion) async -> [MusterNode.ChannelView] {
-    question.calls(in: await session.node.channelViews(), active: screen.activeChannel)
+    question.calls(in: await session.node.channelViews())
   }
 
   private func answer(_ question: LeaveQuestion, with input: [UInt8]) async {
     if let key = input.first, key == 0x03 || key == 0x04 { return stop() }
     let calls = await calls(of: question)
-    let canHandOver = calls.contains { $0.successor != nil }
+    let canHandOver = LeaveQuestion.canHandOver(calls)
     guard let answer = LeaveQuestion.answer(input, canHandOver: canHandOver) else { return }
     screen.question = nil
     guard answer != .stay else { return }
     for channel in calls {
-      let handsOver = answer == .handOver && channel.successor != nil
-      await perform(.leaveCall(handOver: handsOver, channel: channel.name))
+      let isDone = await perform(
+        .leaveCall(handOver: answer == .handOver, channel: channel.name))
+      // The successor has gone meanwhile: to quit now would end the call.
+      guard isDone else { return }
     }
     if question.request == .quit { stop() }
   }
@@ -150,11 +155,15 @@ actor TerminalView {
     await perform(.say(text, channel: channel.name))
   }
 
-  private func perform(_ command: Command) async {
+  /// Returns whether the node has carried the command out.
+  @discardableResult
+  private func perform(_ command: Command) async -> Bool {
     do {
       try await session.node.perform(command)
+      return true
     } catch {
       screen.note("error: \(error)")
+      return false
     }
   }
 }

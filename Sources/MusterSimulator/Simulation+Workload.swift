@@ -159,7 +159,7 @@ extension Simulation {
       perform(outputs ?? [], of: index)
       return
     }
-    if isLeading(index), prng.chance(0.5) {
+    if nodes[index].process?.node.successor(in: id) != nil, prng.chance(0.5) {
       note(nodes[index].label, "hands the call over")
       let outputs = command(index) { (node, clock) throws(CommandRefusal) in
         try node.handOverCall(in: id, at: clock)
@@ -174,15 +174,11 @@ extension Simulation {
 
   /// Marks the end of a call in the trace if the node that is about to leave is the initiator.
   mutating func noteEndOfCall(_ index: Int) {
-    if isLeading(index) { trace.mark(.endsCall, at: index, now) }
-  }
-
-  private func isLeading(_ index: Int) -> Bool {
     guard let process = nodes[index].process, process.node.isInCall(channel.id),
-      let call = process.node.call(in: channel.id)?.info
-    else { return false }
-    return call.initiator == process.node.id
-      && process.node.ownMember(in: channel.id)?.call == call.id
+      let call = process.node.call(in: channel.id)?.info, call.initiator == process.node.id,
+      process.node.ownMember(in: channel.id)?.call == call.id
+    else { return }
+    trace.mark(.endsCall, at: index, now)
   }
 
   /// Sends a message, usually short, sometimes close to the maximum length.

@@ -1,15 +1,12 @@
 """Leaves, crashes, suspends and returns."""
 
 import os
-import pty
 import random
-import select
 import signal
-import subprocess
 
 from check import check
 from media import Ivf, complaints, duration
-from node import Unexpected, clean_environment
+from pseudo_terminal import Terminal
 
 # Seconds until a graceful leave and a crash are seen everywhere, by the specification.
 LEAVE, CRASH = 1.0, 5.0
@@ -189,53 +186,27 @@ def an_initiator_hands_its_call_over(t):
 def the_terminal_asks_an_initiator_that_leaves(t):
     other = t.node("anna", call=False)
     other.ready()
-    ours, theirs = pty.openpty()
-    terminal = subprocess.Popen(
-        [t.muster, "join", t.channel, "--name", "berta", "--call", "--no-view", "--interface", "lo",
-         "--video", "none", "--audio", "none", "--speaker", "none", "--passphrase", t.passphrase,
-         "--data", os.path.join(t.folder, "berta")],
-        stdin=theirs, stdout=theirs, stderr=theirs, env=clean_environment(t.folder),
-        start_new_session=True)
-    os.close(theirs)
-    t.later(terminal.kill)
+    terminal = Terminal(t, [
+        t.muster, "join", t.channel, "--name", "berta", "--call", "--no-view", "--interface", "lo",
+        "--video", "none", "--audio", "none", "--speaker", "none", "--passphrase", t.passphrase,
+        "--data", os.path.join(t.folder, "berta")])
     started = other.wait("call.started")
     other.send("join-call")
     other.wait("call.state", state="connected")
-    os.write(ours, b"q")
-    _until(ours, b"You lead the call")
-    os.write(ours, b"\x1b")
-    _until(ours, b"[q] quit")
-    t.expect(not other.all("call.ended"), "Esc ended the call")
+    terminal.shows("anna is here")
+    terminal.types("q")
+    terminal.shows("You lead the call")
+    terminal.text = ""
+    terminal.types("\x1b")
+    terminal.shows("[q] quit")
     at = t.now()
-    os.write(ours, b"q")
-    _until(ours, b"[h] hands it over to anna and quits")
-    os.write(ours, b"h")
+    terminal.types("q")
+    terminal.shows("[h] hands it over to anna and quits")
+    terminal.types("h")
     other.wait("call.handed-over", since=at, initiator=other.id, call=started["call"])
     other.wait("member.left", since=at)
-    while _read(ours):
-        pass
-    t.expect(terminal.wait(20) == 0, f"exit code {terminal.returncode}")
-    os.close(ours)
-
-
-def _until(terminal, text):
-    """Reads what a terminal shows until the text is there."""
-    shown = b""
-    while text not in shown:
-        more = _read(terminal)
-        if not more:
-            raise Unexpected(f"expected {text}, saw {shown[-500:]}")
-        shown += more
-
-
-def _read(terminal):
-    """What a terminal shows next; empty at its end, and after 20 s without anything."""
-    if not select.select([terminal], [], [], 20)[0]:
-        return b""
-    try:
-        return os.read(terminal, 4096)
-    except OSError:  # The terminal has no writer any more.
-        return b""
+    terminal.ends()
+    t.expect(not other.all("call.ended"), "the call was ended")
 
 
 @check(measures=True)

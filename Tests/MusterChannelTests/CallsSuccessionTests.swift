@@ -68,6 +68,24 @@ struct CallsSuccessionTests {
     #expect(third.see(rest, at: 11) == .giveUp)
   }
 
+  /// A member that may take calls over claims this one, and hands it over again and again.
+  @Test func handOversMakeANodeSignOneClaimInTheGrace() {
+    var watch = Watch(b)
+    watch.isHandedOver = true
+    var claims: [Double] = []
+    var term: UInt32 = 1
+    for tick in 0...300 {
+      let now = Double(tick) / 10
+      guard case .takeOver(let next) = watch.see(call([b, c], term: term, by: a), at: now) else {
+        continue
+      }
+      claims.append(now)
+      #expect(watch.see(call([b, c], term: next, by: b), at: now) == .none)
+      term = next + 1
+    }
+    #expect(claims == [0, 10, 20, 30])
+  }
+
   /// It vanishes first: the presence with which it leaves arrives late, by way of another.
   @Test func aHandOverCutsTheGraceShort() {
     var watch = Watch(b)

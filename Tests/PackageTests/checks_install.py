@@ -2,20 +2,16 @@
 
 import json
 import os
-import pty
 import re
-import select
-import signal
 import subprocess
-import time
 
 from check import check
 from checks_rights import data, run
 from completions import BASH, FISH, ZSH
-from node import clean_environment
+from pseudo_terminal import Terminal
 
 _INSTALL = ".packaging/install"
-# Of answers at a terminal, in seconds; they take a fraction of one.
+# Of a shell that completes, in seconds; it takes a fraction of one.
 _PATIENCE = 30
 
 
@@ -173,7 +169,7 @@ def without_a_channel_the_terminal_is_asked_for_one_and_its_passphrase(t):
     other.ready()
     arguments = [t.muster, "join", "--data", data, "--interface", "lo", "--no-view", "--name",
                  "berta", "--video", "none", "--audio", "none", "--speaker", "none"]
-    terminal = _Terminal(t, arguments)
+    terminal = Terminal(t, arguments)
     terminal.shows("Channel or invite: ")
     terminal.types(f"{t.channel}\r")
     terminal.shows(f"Passphrase of {t.channel}")
@@ -183,7 +179,7 @@ def without_a_channel_the_terminal_is_asked_for_one_and_its_passphrase(t):
     terminal.types("q")
     terminal.ends()
     # The second time it is remembered, with its passphrase.
-    terminal = _Terminal(t, arguments)
+    terminal = Terminal(t, arguments)
     terminal.shows(f"Remembered channels: {t.channel}")
     terminal.shows("Channel or invite: ")
     at = t.now()
@@ -206,7 +202,7 @@ def _opened(t, link, variables=None):
     _install(t, target)
     path = os.path.join(target, "opt/m/libexec/muster/open")
     _use_staged(path, target)
-    return _Terminal(t, [path, link], variables)
+    return Terminal(t, [path, link], variables)
 
 
 def _files(target):
@@ -241,55 +237,3 @@ def _completes(t, shell, path, script):
             env=environment, timeout=_PATIENCE)
         found = done.stdout.split()
         t.expect(wanted in found, f"{shell}: {line!r} gives {found} {done.stderr[:400]}")
-
-
-class _Terminal:
-    """A command on a terminal of its own."""
-
-    def __init__(self, t, arguments, variables=None):
-        self._t = t
-        self.text = ""
-        self._process, self._file = pty.fork()
-        if self._process == 0:
-            try:
-                environment = clean_environment(
-                    t.folder, {"TERM": "xterm", **(variables or {})})
-                os.execve(arguments[0], arguments, environment)
-            finally:
-                os._exit(127)  # not a second run of the checks
-        t.later(self._close)
-
-    def _close(self):
-        if self._process:
-            os.kill(self._process, signal.SIGKILL)
-            self._reap()
-
-    def _reap(self):
-        os.waitpid(self._process, 0)
-        self._process = 0
-        os.close(self._file)
-
-    def _read(self, seconds):
-        if not select.select([self._file], [], [], seconds)[0]:
-            return True
-        try:
-            self.text += os.read(self._file, 4096).decode(errors="replace")
-            return True
-        except OSError:  # the other end is closed
-            return False
-
-    def shows(self, text):
-        end = time.monotonic() + _PATIENCE
-        while text not in self.text:
-            goes_on = self._read(0.1)
-            self._t.require(goes_on and time.monotonic() < end,
-                            f"the terminal does not show {text!r}, but {self.text!r}")
-
-    def types(self, text):
-        os.write(self._file, text.encode())
-
-    def ends(self):
-        end = time.monotonic() + _PATIENCE
-        while self._read(0.1):
-            self._t.require(time.monotonic() < end, f"it does not end: {self.text[-400:]!r}")
-        self._reap()

@@ -151,6 +151,8 @@ def check_leaving(browser, node):
         browser.click("#leave")
         expect(browser.run(choices), ["Hand over to Member 1 and leave", "End it for all", "Stay"],
                "the choices")
+        # A key that is held on "Leave" answers nothing.
+        expect(browser.run("document.activeElement.id"), "stay", "the focus")
         browser.click(button)
         expect(browser.run(is_open), False, f"the question after {button}")
         if sent is not None:

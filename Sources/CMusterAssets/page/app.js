@@ -28,6 +28,8 @@ function show(next) {
   setText($('lobby-channel'), identity);
   document.body.dataset.view = self.inCall ? 'call' : 'lobby';
   if (isSwitched || (before && before.self.inCall !== self.inCall)) entering = false;
+  // The question is about the call of another channel.
+  if (isSwitched) $('leaving').close();
   showRoster(next);
   showLobby(next);
   showControls(self);
@@ -180,7 +182,8 @@ function callText(call, inside) {
   return `Call ongoing since ${moment(call.startedAt)} with ${count}${who ? `: ${who}` : ''}.`;
 }
 
-/// The description of a channel without a call: who ended the last one, and who is there.
+/// Describes a channel without a call: names the member that ended the last one, then the members
+/// that are there.
 function quietText({ self, members, endedBy }) {
   const waiting = waitingText(self, members);
   return endedBy ? `${endedBy} ended the last call for all. ${waiting}` : waiting;
@@ -348,7 +351,9 @@ $('details').onclick = () => {
 };
 
 document.addEventListener('keydown', (event) => {
-  if (event.key === 'Escape' && !$('leaving').open) {
+  // A question takes the keys, and closes by Escape itself.
+  if ($('leaving').open) return;
+  if (event.key === 'Escape') {
     if ($('people').contains(document.activeElement)) $('people').firstElementChild.focus();
     $('people').open = false;
     if (!$('chat').hidden) openChat(false);

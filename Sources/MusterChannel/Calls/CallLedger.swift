@@ -89,8 +89,7 @@ public enum CallLedger {
   public static func isOver(
     _ call: CallID, _ entries: CallEntries, may: (Capability, NodeID) -> Bool
   ) -> Bool {
-    let valid = valid(entries, of: call, may: may)
-    return !valid.isEmpty && live(valid, of: call, entries).isEmpty
+    ender(of: call, entries, may: may) != nil
   }
 
   /// The member that has ended a call; nil for one that is not over. Of several ends, that of the

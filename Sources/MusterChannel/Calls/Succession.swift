@@ -27,6 +27,8 @@ public struct Succession: Sendable {
   }
 
   private var absence: Absence?
+  /// The time at which this node last took a call over.
+  private var tookOverAt: Instant?
   /// The time at which this node must act if the call does not change; nil if no action is pending.
   public private(set) var deadline: Instant?
 
@@ -36,7 +38,9 @@ public struct Succession: Sendable {
   /// Updates the state from the current call; each absence leads to at most one action.
   ///
   /// - Parameter isHandedOver: whether the initiator has left the call to others, who then need not
-  ///   wait for it to come back.
+  ///   wait for it to come back. A node that has taken a call over within the grace waits all the
+  ///   same: a member that claims the call and hands it over again and again would make it sign as
+  ///   many claims.
   public mutating func update(
     _ call: ActiveCall?, own: NodeID, isInCall: Bool, endsWithInitiator: Bool,
     isHandedOver: Bool = false, mayHandOver: (NodeID) -> Bool, at now: Instant
@@ -52,7 +56,10 @@ public struct Succession: Sendable {
     // A node that rejoins the call may take it over again.
     if !isInCall { absence?.hasActed = false }
     guard isInCall, let absence, !absence.hasActed else { return .none }
-    var due = absence.since + (isHandedOver && !endsWithInitiator ? .zero : Self.grace)
+    var due = absence.since + Self.grace
+    if isHandedOver, !endsWithInitiator {
+      due = max(absence.since, tookOverAt.map { $0 + Self.grace } ?? absence.since)
+    }
     if !endsWithInitiator {
       // The term is a 32-bit counter, which no honest call comes close to exhausting.
       guard call.info.term < .max,
@@ -65,6 +72,8 @@ public struct Succession: Sendable {
       return .none
     }
     self.absence?.hasActed = true
-    return endsWithInitiator ? .giveUp : .takeOver(term: call.info.term + 1)
+    if endsWithInitiator { return .giveUp }
+    tookOverAt = now
+    return .takeOver(term: call.info.term + 1)
   }
 }

@@ -69,11 +69,12 @@ struct ChannelTarget {
 
   /// A command of the node's user.
   private mutating func act(_ program: inout Program) -> [ChannelState.Output] {
-    switch program.u8() % 7 {
+    let action = program.u8()
+    switch action % 7 {
     case 0:
       let id = CallID(high: UInt64(program.u8() & 3), low: 1)
       return state.startOrJoinCall(proposing: id, startedAt: program.u64(), at: now)
-    case 1: return state.leaveCall(at: now)
+    case 1: return state.leaveCall(handsOver: action > 127, at: now)
     case 2: return state.leave(at: now)
     case 3: return state.setFlags(MemberFlags(rawValue: program.u16()), at: now)
     case 4:

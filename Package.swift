@@ -73,7 +73,6 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
     system("CSodium", "libsodium", "libsodium-dev"),
@@ -83,6 +82,7 @@ let package = Package(
     system("CV4L2", "libv4l2", "libv4l-dev"),
     system("CSpeexDSP", "speexdsp", "libspeexdsp-dev"),
     system("CYUV", nil, "libyuv-dev"),
+    system("CSQLite", "sqlite3", "libsqlite3-dev"),
     system("CQREncode", "libqrencode", "libqrencode-dev"),
     system("CNATPMP", nil, "libnatpmp-dev"),
     system("CMiniUPnPc", "miniupnpc", "libminiupnpc-dev"),
@@ -121,8 +121,7 @@ let package = Package(
     .target(
       name: "MusterStore",
       dependencies: [
-        "MusterBase", "MusterCrypto", "MusterChannel", "MusterCore", "MusterDevices",
-        .product(name: "GRDB", package: "GRDB.swift"),
+        "MusterBase", "MusterCrypto", "MusterChannel", "MusterCore", "MusterDevices", "CSQLite",
       ], swiftSettings: common),
     .target(
       name: "MusterNetwork",
@@ -222,7 +221,7 @@ let package = Package(
       [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterChannel", "MusterDiscovery",
         "MusterCore", "MusterDevices", "MusterPipeline", "MusterStore", "MusterNetwork", "Muster",
-        .product(name: "GRDB", package: "GRDB.swift"),
+        "CSQLite",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]),

@@ -8,42 +8,67 @@ import MusterWire
 
 /// Resolves a configured channel into a setup that a node can join.
 enum ChannelOpening {
-  /// The setup of a channel, and the peers and rendezvous servers (each as `HOST:PORT`) through
-  /// which its members may be found.
-  struct Result {
+  /// The setup of a channel, what the node needs besides, and what is to be stored first.
+  struct Result: Sendable {
     var setup: ChannelSetup
+    /// The peers and rendezvous servers, each as `HOST:PORT`, through which members may be found.
     var peers: [String] = []
     var rendezvous: [String] = []
+    /// The members' names with the keys seen under these.
+    var identities: [KnownIdentity] = []
     /// Whether anyone who knows the channel's name has its key.
     var isPublic = false
     /// What the user should know of another channel with the same name.
     var notice: MusterError?
+    /// The channel as it must be stored before the node joins; nil if all of it is stored.
+    var unstored: StoredChannel?
+
+    /// Throws if the node is in this channel already, or in one of the same name: names tell
+    /// channels apart in events and commands.
+    func check(beside joined: [(id: ChannelID, name: String)]) throws(MusterError) {
+      if joined.contains(where: { $0.id == setup.id }) {
+        throw MusterError("this node is in \(setup.name) already", hint: "nothing to do")
+      }
+      guard let other = joined.first(where: { $0.name == setup.name }) else { return }
+      throw MusterError(
+        "this node is in another channel \(setup.name), \(other.id)",
+        hint: "leave that one, or give one of them another name with muster channel rename")
+    }
   }
 
-  /// Resolves a channel, and stores an invited or open channel that is not stored yet. A key or an
-  /// invite decides which channel it is; a name alone means what is remembered under it.
+  /// Resolves a channel. A key or an invite decides which channel it is; a name alone means what is
+  /// remembered under it.
   ///
-  /// Throws if the invite is damaged or the store fails, if the channel cannot be told from another
-  /// that is remembered, or if the node is in the channel already or in one of the same name
-  /// (`joined`): names tell channels apart in events and commands.
-  static func open(
-    _ channel: Configuration.Channel, store: Store?,
-    beside joined: [(id: ChannelID, name: String)]
-  ) throws(MusterError) -> Result {
-    let resolved = try resolve(channel, store: store)
-    let found = resolved.channel
-    try check(found, beside: joined)
-    guard var setup = found.setup else { throw .damagedInvite }
-    if !resolved.isStored {
-      var kept = found
-      // The key of a public channel is its name.
-      if found.isPublic { kept.keys = [] }
-      try store?.save(kept)
+  /// Throws if the invite is damaged, if the store cannot be read, or if the channel cannot be
+  /// distinguished from another that is remembered.
+  static func read(
+    _ channel: Configuration.Channel, from store: Store?
+  ) async throws(MusterError) -> Result {
+    if let store { return try await store.read { try read(channel, in: $0) } }
+    do { return try read(channel, in: nil) } catch let error as MusterError { throw error } catch {
+      throw MusterError("the channel cannot be opened (\(error))", hint: "try again")
     }
+  }
+
+  private static func read(
+    _ channel: Configuration.Channel, in store: StoreSnapshot?
+  ) throws -> Result {
+    let resolved = try resolve(channel, in: store)
+    let found = resolved.channel
+    guard var setup = found.setup else { throw MusterError.damagedInvite }
     try store?.fill(&setup)
-    return Result(
+    var result = Result(
       setup: setup, peers: found.bootstrapAddresses, rendezvous: found.rendezvous,
       isPublic: found.isPublic, notice: resolved.notice)
+    // Nobody is kept from a channel because the names of its members cannot be read.
+    result.identities = (try? store?.identities(of: setup.id)) ?? []
+    if !resolved.isStored {
+      var unstored = found
+      // The key of a public channel is its name.
+      if found.isPublic { unstored.keys = [] }
+      result.unstored = unstored
+    }
+    return result
   }
 
   private struct Resolved {
@@ -54,32 +79,20 @@ enum ChannelOpening {
   }
 
   private static func resolve(
-    _ channel: Configuration.Channel, store: Store?
-  ) throws(MusterError) -> Resolved {
+    _ channel: Configuration.Channel, in store: StoreSnapshot?
+  ) throws -> Resolved {
     switch channel.source {
-    case .invite(let invite): try invited(invite, store: store)
-    case .open(let key): try open(channel.name, key, store: store)
-    case .openUnlessCreated(let key): try openUnlessCreated(channel.name, key, store: store)
+    case .invite(let invite): try invited(invite, in: store)
+    case .open(let key): try open(channel.name, key, in: store)
+    case .openUnlessCreated(let key): try openUnlessCreated(channel.name, key, in: store)
     case .stored:
-      if let stored = try remembered(channel.name, store: store) {
+      if let stored = try remembered(channel.name, in: store) {
         Resolved(channel: stored, isStored: true)
       } else {
         throw unknown(channel.name)
       }
-    case .storedOrPublic: try storedOrPublic(channel.name, store: store)
+    case .storedOrPublic: try storedOrPublic(channel.name, in: store)
     }
-  }
-
-  private static func check(
-    _ channel: StoredChannel, beside joined: [(id: ChannelID, name: String)]
-  ) throws(MusterError) {
-    if joined.contains(where: { $0.id == channel.id }) {
-      throw MusterError("this node is in \(channel.name) already", hint: "nothing to do")
-    }
-    guard let other = joined.first(where: { $0.name == channel.name }) else { return }
-    throw MusterError(
-      "this node is in another channel \(channel.name), \(other.id)",
-      hint: "leave that one, or give one of them another name with muster channel rename")
   }
 
   // MARK: By name
@@ -87,8 +100,8 @@ enum ChannelOpening {
   /// The remembered channel with this name or id and its keys; nil if there is none, or only the
   /// public one.
   private static func remembered(
-    _ name: String, store: Store?
-  ) throws(MusterError) -> StoredChannel? {
+    _ name: String, in store: StoreSnapshot?
+  ) throws -> StoredChannel? {
     guard let stored = try store?.channel(named: name), !stored.isPublic else { return nil }
     guard !stored.keys.isEmpty else {
       throw MusterError(
@@ -100,14 +113,14 @@ enum ChannelOpening {
   }
 
   private static func storedOrPublic(
-    _ name: String, store: Store?
-  ) throws(MusterError) -> Resolved {
-    if let stored = try remembered(name, store: store) {
+    _ name: String, in store: StoreSnapshot?
+  ) throws -> Resolved {
+    if let stored = try remembered(name, in: store) {
       return Resolved(channel: stored, isStored: true)
     }
-    guard Hex.isID(name) else { return try open(name, .fromName(name), store: store) }
+    guard Hex.isID(name) else { return try open(name, .fromName(name), in: store) }
     guard let known = try store?.channel(named: name) else { throw unknown(name) }
-    return try open(known.name, .fromName(known.name), store: store)
+    return try open(known.name, .fromName(known.name), in: store)
   }
 
   private static func unknown(_ name: String) -> MusterError {
@@ -120,8 +133,8 @@ enum ChannelOpening {
   // MARK: By key
 
   private static func open(
-    _ name: String, _ key: ChannelKey, store: Store?
-  ) throws(MusterError) -> Resolved {
+    _ name: String, _ key: ChannelKey, in store: StoreSnapshot?
+  ) throws -> Resolved {
     let id = key.channelID
     let known = try store?.channel(id)
     if known == nil { try ChannelName.check(name) }
@@ -137,9 +150,9 @@ enum ChannelOpening {
   }
 
   private static func openUnlessCreated(
-    _ name: String, _ key: ChannelKey, store: Store?
-  ) throws(MusterError) -> Resolved {
-    let resolved = try open(name, key, store: store)
+    _ name: String, _ key: ChannelKey, in store: StoreSnapshot?
+  ) throws -> Resolved {
+    let resolved = try open(name, key, in: store)
     let created = try namesakes(of: resolved.channel, store).first { $0.genesis != nil }
     guard let created, try store?.channel(key.channelID) == nil else { return resolved }
     // Nobody else can have given a channel of this machine its name.
@@ -158,8 +171,8 @@ enum ChannelOpening {
 
   /// The other remembered channels with the channel's name.
   private static func namesakes(
-    of channel: StoredChannel, _ store: Store?
-  ) throws(MusterError) -> [StoredChannel] {
+    of channel: StoredChannel, _ store: StoreSnapshot?
+  ) throws -> [StoredChannel] {
     try store?.channels().filter { $0.name == channel.name && $0.id != channel.id } ?? []
   }
 
@@ -179,9 +192,9 @@ enum ChannelOpening {
   // MARK: By invite
 
   private static func invited(
-    _ invite: Invite, store: Store?
-  ) throws(MusterError) -> Resolved {
-    guard let key = ChannelKey(secret: invite.key) else { throw .damagedInvite }
+    _ invite: Invite, in store: StoreSnapshot?
+  ) throws -> Resolved {
+    guard let key = ChannelKey(secret: invite.key) else { throw MusterError.damagedInvite }
     var stored = StoredChannel(
       id: try InviteDetails(invite).id, name: invite.name,
       createdAt: WallClock.milliseconds / 1000)
@@ -202,7 +215,7 @@ enum ChannelOpening {
     }
     // Stored keys take precedence, and anyone can write an invite: a new key needs a grant by an
     // owner, unless the channel's id follows from the key.
-    let rights = try store?.rights(in: known)
+    let rights = known.rights(from: try store?.entries(of: known.id) ?? [])
     let isVouched = known.genesis == nil || isVouchedFor(invite, stored.id, by: rights)
     if isVouched, !known.keys.contains(where: { $0.number == invite.epoch }) {
       known.keys = (known.keys + stored.keys).sorted { $0.number < $1.number }
@@ -244,31 +257,34 @@ enum ChannelOpening {
   }
 }
 
-extension Store {
+extension StoredChannel {
   /// The roles in a created channel, as its stored entries say; nil for an open channel.
-  func rights(in channel: StoredChannel) throws(MusterError) -> Rights? {
-    guard let genesis = channel.genesis.flatMap({ SignedGenesis.verified($0) }) else { return nil }
-    var document = Document(channel: channel.id, exempt: genesis.genesis.owner)
-    for bytes in try entries(of: channel.id) {
-      guard let entry = try? SignedEntry.verified(bytes, in: channel.id) else { continue }
+  func rights(from entries: [[UInt8]]) -> Rights? {
+    guard let genesis = genesis.flatMap({ SignedGenesis.verified($0) }) else { return nil }
+    var document = Document(channel: id, exempt: genesis.genesis.owner)
+    for bytes in entries {
+      guard let entry = try? SignedEntry.verified(bytes, in: id) else { continue }
       _ = document.insert(entry)
     }
-    var rights = Rights(channel: channel.id, genesis: genesis)
+    var rights = Rights(channel: id, genesis: genesis)
     rights.update(from: document)
     return rights
   }
+}
 
+extension StoreSnapshot {
   /// The channel with this name or id; nil if there is none. Throws if there are several.
-  func channel(named text: String) throws(MusterError) -> StoredChannel? {
-    try Self.only(try channels(named: text), named: text)
+  func channel(named text: String) throws -> StoredChannel? {
+    try channels().only(named: text)
   }
+}
 
-  /// The only one of some channels; nil if there is none. Throws if there are several.
-  static func only(
-    _ channels: [StoredChannel], named text: String
-  ) throws(MusterError) -> StoredChannel? {
-    guard channels.count > 1 else { return channels.first }
-    let listed = channels.map { channel in
+extension [StoredChannel] {
+  /// The only one with this name or id; nil if there is none. Throws if there are several.
+  func only(named text: String) throws(MusterError) -> StoredChannel? {
+    let named = named(text)
+    guard named.count > 1 else { return named.first }
+    let listed = named.map { channel in
       "\(channel.id) (\(channel.genesis == nil ? "open" : "created"))"
     }
     throw MusterError(

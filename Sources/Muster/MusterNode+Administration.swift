@@ -35,25 +35,31 @@ extension MusterNode {
     guard let store else {
       throw MusterError("this node keeps nothing", hint: "start it with --data")
     }
-    var administrator = Administrator(store, ownName: node.configuration.name)
+    await takeStoreTurn()
+    defer { storeTurns.end() }
+    let joined = node.channelIDs
+    let stored = try await store.read {
+      try RequestedChannels(for: request, besides: joined, in: $0)
+    }
+    guard !isStopping else { throw MusterError("the node is about to end", hint: "try again") }
+    var administrator = Administrator(stored, ownName: node.configuration.name)
     let before = node.channelIDs
     let result = Result<Administration.Reply, MusterError> { () throws(MusterError) in
       try administrator.perform(request, &node, at: now)
     }
     // Leaves the channels that were joined for this request only.
     for channel in node.channelIDs where !before.contains(channel) {
-      administrator.outputs += node.finishLeaving(channel, at: now)
+      administrator.take(node.finishLeaving(channel, at: now))
     }
-    perform(administrator.otherOutputs)
-    let failure = await write(administrator.changes)
-    for commit in administrator.commits {
-      perform(node.finish(commit, isDurable: failure == nil, at: now))
-    }
-    if request.verb == .verify {
-      for channel in before { loadTrust(of: channel) }
+    perform(administrator.outputs)
+    var failure: MusterError?
+    do { try await store.write(administrator.changes) } catch { failure = error }
+    for commit in administrator.writes.commits {
+      perform(node.finish(commit.id, isDurable: failure == nil, at: now))
     }
     reply = try result.get()
     if let failure { throw failure }
+    if let verified = administrator.verified { trust[verified.channel]?.verify(verified.member) }
     return reply
   }
 }

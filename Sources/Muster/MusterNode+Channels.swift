@@ -2,6 +2,7 @@ import MusterBase
 import MusterChannel
 import MusterCore
 import MusterCrypto
+import MusterStore
 import MusterWire
 
 /// Methods for joining and leaving channels while the node runs.
@@ -10,13 +11,28 @@ extension MusterNode {
   /// channel already, is in `Limits.channels` channels, or is stopping.
   public func join(
     _ channel: Configuration.Channel, call: Bool = false
-  ) throws(MusterError) {
+  ) async throws(MusterError) {
+    await takeStoreTurn()
+    defer { storeTurns.end() }
+    try checkRoom()
+    let found = try await ChannelOpening.read(channel, from: store)
+    try found.check(beside: joined)
+    if let unstored = found.unstored { try await store?.write([.channel(unstored)]) }
+    try checkRoom()
+    enter(found, call: call)
+  }
+
+  private func checkRoom() throws(MusterError) {
     guard !isStopping else { throw MusterError("the node is about to end", hint: "start another") }
     guard node.channelIDs.count < Limits.channels else {
       throw MusterError(
         "this node is in \(Limits.channels) channels", hint: "leave one with leave-channel")
     }
-    enter(try ChannelOpening.open(channel, store: store, beside: joined), call: call)
+  }
+
+  /// Waits until no other administration or joining is under way; `storeTurns.end` follows.
+  func takeStoreTurn() async {
+    await withCheckedContinuation { storeTurns.take($0) }
   }
 
   private var joined: [(id: ChannelID, name: String)] {
@@ -33,7 +49,7 @@ extension MusterNode {
               + "and listen", hint: "use a passphrase, or muster channel create")))
     }
     if let notice = opened.notice { emit(.warning(notice)) }
-    loadTrust(of: id)
+    trust[id] = TrustBook(opened.identities)
     ownRecords[id] = nil
     if call { autoJoinChannels.append(id) }
     add(peers: opened.peers, rendezvous: opened.rendezvous, for: id)
@@ -77,7 +93,7 @@ extension MusterNode {
           "the invite is to \(invite.name), not to \(name)", hint: "leave \"channel\" away",
           kind: .usage)
       }
-      return try join(
+      return try await join(
         Configuration.Channel(name: invite.name, source: .invite(invite)),
         call: command.call)
     }
@@ -97,7 +113,7 @@ extension MusterNode {
       source = .open(key)
       weakness = MusterError(weakPassphrase: passphrase, channel: name)
     }
-    try join(Configuration.Channel(name: name, source: source), call: command.call)
+    try await join(Configuration.Channel(name: name, source: source), call: command.call)
     if let weakness { emit(.warning(weakness)) }
   }
 }

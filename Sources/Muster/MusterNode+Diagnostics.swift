@@ -65,7 +65,7 @@ extension MusterNode {
       queues.append(
         NodeReport.Queue(name: name, waiting: level.waiting, dropped: Int(clamping: level.dropped)))
     }
-    if let backlog = writer?.backlog {
+    if let backlog = store?.backlog {
       queues.append(
         NodeReport.Queue(
           name: "store", waiting: backlog.pending, dropped: Int(clamping: backlog.shed)))

@@ -95,7 +95,7 @@ extension MusterNode {
   /// Stores the rendezvous servers of each channel for the next start, beginning with those that
   /// answer; does nothing for a channel of which none answers.
   private func rememberRendezvous(_ found: [Found]) {
-    guard let writer else { return }
+    guard let store else { return }
     let answering = node.answeringRendezvous
     for channel in node.channelIDs {
       let serving = found.filter { $0.entry.serves(channel) }
@@ -104,7 +104,7 @@ extension MusterNode {
       let texts = (good + rest).map(\.entry.endpoint.text)
       guard !good.isEmpty, texts != rememberedRendezvous[channel] else { continue }
       rememberedRendezvous[channel] = texts
-      writer.write([.rendezvous(texts, channel: channel)])
+      store.write([.rendezvous(texts, channel: channel)]) { _ in }
     }
   }
 }

@@ -22,7 +22,7 @@ extension MusterNode {
           "the data directory \(path) is in use by \(DataDirectory.holderText(of: path))",
           hint: "end that process, or use --data with another directory")
       }
-      return (try directory.identity(), directory, try Store.open(directory), [])
+      return (try directory.identity(), directory, try await Store.open(directory), [])
     }
     var entropy = Entropy.system
     if configuration.isEphemeral { return (Identity(generating: &entropy), nil, nil, []) }
@@ -33,7 +33,7 @@ extension MusterNode {
       return (Identity(generating: &entropy), nil, nil, [warning])
     }
     if let directory = try await locked(path) {
-      return (try directory.identity(), directory, try Store.open(directory), [])
+      return (try directory.identity(), directory, try await Store.open(directory), [])
     }
     let warning = MusterError(
       "the data directory \(path) is in use by \(DataDirectory.holderText(of: path)), so this node "

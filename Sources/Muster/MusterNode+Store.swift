@@ -8,56 +8,45 @@ import MusterWire
 
 /// Methods that write changes to the store and report messages once they are durable.
 extension MusterNode {
-  /// The writes requested by one call of a `Node` method, and the messages to report once the
-  /// writes are durable.
-  struct Remembered {
-    var changes: [Store.Change] = []
-    var messages: [Event] = []
-    /// Changes that must be durable before the node sends them.
-    var commits: [(changes: [Node.Change], id: CommitID)] = []
-  }
-
-  func remember(_ remembered: Remembered) {
-    defer { for commit in remembered.commits { write(commit.changes, for: commit.id) } }
-    guard let writer, !remembered.changes.isEmpty else {
-      for message in remembered.messages { emit(message) }
-      return
+  /// Writes what one call of a `Node` method requests, and the names and keys seen with it; reports
+  /// the messages in their order, and to the node the outcome of its commits.
+  func write(_ writes: NodeWrites, besides identities: [Store.Change]) {
+    let changes = writes.changes.map { Store.Change($0.change, in: $0.channel) } + identities
+    let messages = writes.messages.compactMap { shown in
+      hostEvent(.channel(.message(shown.message)), in: shown.channel)
     }
-    writer.write(remembered.changes) { [weak self] error in
-      guard let self else { return }
-      self.loop.execute {
-        self.assumeIsolated { node in
-          for message in remembered.messages { node.emit(message) }
-          if let error, node.storeWarnings.take(at: node.now) { node.emit(.warning(error)) }
-        }
+    let show: @Sendable (isolated MusterNode, Bool) -> Void = { node, _ in
+      for message in messages { node.emit(message) }
+    }
+    if writes.showsOnlyMessages(of: id) {
+      write([], show)
+      write(changes) { _, _ in }
+    } else if !changes.isEmpty || !messages.isEmpty {
+      write(changes, show)
+    }
+    for commit in writes.commits {
+      write(commit.changes.map { .init($0, in: commit.id.channel) }) { node, isDurable in
+        node.perform(node.node.finish(commit.id, isDurable: isDurable, at: node.now))
       }
     }
   }
 
-  /// Writes the changes of a commit, then reports the result to the node.
-  private func write(_ changes: [Node.Change], for commit: CommitID) {
-    guard let writer else { return perform(node.finish(commit, isDurable: true, at: now)) }
-    writer.write(changes.map { .init($0, in: commit.channel) }) { [weak self] error in
+  /// Writes changes, then calls `completion` on the event loop; warns if they could not be written.
+  /// Without a store it is called at once, as if they were durable.
+  private func write(
+    _ changes: [Store.Change],
+    _ completion: @escaping @Sendable (isolated MusterNode, _ isDurable: Bool) -> Void
+  ) {
+    guard let store else { return completion(self, true) }
+    store.write(changes) { [weak self] error in
       guard let self else { return }
       self.loop.execute {
         self.assumeIsolated { node in
-          node.perform(node.node.finish(commit, isDurable: error == nil, at: node.now))
+          completion(node, error == nil)
           if let error, node.storeWarnings.take(at: node.now) { node.emit(.warning(error)) }
         }
       }
     }
-  }
-
-  /// Waits until `changes` are durable; returns nil, or the error if they could not be written.
-  func write(_ changes: [Store.Change]) async -> MusterError? {
-    guard let writer, !changes.isEmpty else { return nil }
-    return await withCheckedContinuation { continuation in
-      writer.write(changes) { continuation.resume(returning: $0) }
-    }
-  }
-
-  func loadTrust(of channel: ChannelID) {
-    trust[channel] = TrustBook((try? store?.identities(of: channel)) ?? [])
   }
 
   /// The members whose name and key are stored, reachable or not.
@@ -67,7 +56,7 @@ extension MusterNode {
 
   /// Stores the first key seen for a name; warns if another key appears under the same name or one
   /// that looks like it, as the member joins or later.
-  func noteIdentity(_ event: NodeEvent, in channel: ChannelID, _ remembered: inout Remembered) {
+  func noteIdentity(_ event: NodeEvent, in channel: ChannelID, _ changes: inout [Store.Change]) {
     let member: Member
     switch event {
     case .channel(.memberJoined(let joined)): member = joined
@@ -92,7 +81,7 @@ extension MusterNode {
       emit(.warning(MusterError("\(who) is named like \(name): \(keys)", hint: hint)))
     }
     if let identity = book.identity(of: member.id, name: member.name) {
-      remembered.changes.append(.identity(identity, channel: channel))
+      changes.append(.identity(identity, channel: channel))
     }
   }
 }

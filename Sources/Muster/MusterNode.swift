@@ -32,10 +32,11 @@ public actor MusterNode {
   let dataDirectory: DataDirectory?
   /// The persistent state; nil for a node that stores nothing.
   let store: Store?
-  let writer: StoreWriter?
   var control: ControlSocket?
   /// Limits the warnings about a failing disk (one per write): 3 at once, then 1 per 10 s.
   var storeWarnings = TokenBucket(capacity: 3, perSecond: 0.1)
+  /// Administration and joining take turns, since each reads the store, decides and writes.
+  var storeTurns = Turns()
   /// The names and keys of members known in each channel.
   var trust: [ChannelID: TrustBook] = [:]
 
@@ -111,7 +112,6 @@ public actor MusterNode {
     self.loop = loop
     dataDirectory = opened.directory
     store = opened.store
-    writer = opened.store.map { StoreWriter($0) }
     listening = sockets.bound
     joinedAtStart = joined
     readyAt = BootClock.now
@@ -124,7 +124,10 @@ public actor MusterNode {
     var channels: [ChannelOpening.Result] = []
     for channel in configuration.channels {
       let joined = channels.map { (id: $0.setup.id, name: $0.setup.name) }
-      channels.append(try ChannelOpening.open(channel, store: opened.store, beside: joined))
+      let found = try await ChannelOpening.read(channel, from: opened.store)
+      try found.check(beside: joined)
+      if let unstored = found.unstored { try await opened.store?.write([.channel(unstored)]) }
+      channels.append(found)
     }
     let listen = try configuration.listen.map { text throws(MusterError) in
       try Sockets.listenAddress(text)
@@ -250,7 +253,7 @@ public actor MusterNode {
 
   /// Executes the outputs of the node, as the simulator does for simulated nodes.
   func perform(_ outputs: [Node.Output]) {
-    var remembered = Remembered()
+    var (writes, identities) = (NodeWrites(), [Store.Change]())
     var hasEvents = false
     for output in outputs {
       switch output {
@@ -262,14 +265,9 @@ public actor MusterNode {
         hasEvents = true
         nameRecording(event, in: channel)
         noteHeard(event, in: channel)
-        noteIdentity(event, in: channel, &remembered)
-        guard let translated = hostEvent(event, in: channel) else { continue }
+        noteIdentity(event, in: channel, &identities)
         // A message is reported once it is durable.
-        if case .message = translated {
-          remembered.messages.append(translated)
-        } else {
-          emit(translated)
-        }
+        if !writes.take(output), let event = hostEvent(event, in: channel) { emit(event) }
       case .encode(let stream, let targets):
         encoderTargets[stream.index] = targets
         updateEncoders()
@@ -279,12 +277,11 @@ public actor MusterNode {
       case .show(let frame, let link, let stream): show(frame, of: MemberStream(link, stream))
       case .play(let audio, let link): media.playout?.play(audio, from: link, at: now)
       case .mediaEnded(let link, let stream): endMedia(of: link, stream)
-      case .write(let change, let channel): remembered.changes.append(.init(change, in: channel))
-      case .commit(let changes, let commit): remembered.commits.append((changes, commit))
+      case .write, .commit: writes.take(output)
       }
     }
     sockets.flush()
-    remember(remembered)
+    write(writes, besides: identities)
     armTimer()
     guard hasEvents else { return }
     autoJoinCalls()
@@ -343,7 +340,7 @@ public actor MusterNode {
     await networkChanges?.close()
     await media.stop()
     await dht?.table.stop()
-    await writer?.close()
+    await store?.close()
     for channel in sockets.takeChannels() { try? await channel.close() }
     await portClosed
     feed.finish()

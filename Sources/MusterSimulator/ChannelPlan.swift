@@ -110,7 +110,7 @@ extension Simulation {
   ) {
     var writes = NodeWrites()
     for output in outputs { writes.take(output) }
-    for change in writes.changes + writes.commits.flatMap(\.changes) {
+    for change in writes.allChanges {
       nodes[index].disk.apply(change)
       guard case .entry(let bytes, let id) = change,
         let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes))

@@ -42,10 +42,9 @@ extension Simulation {
     var concernsCall = false
     for output in outputs {
       switch output {
-      case .write, .commit: writes.take(output)
+      case .write, .commit, .event(.channel(.message), in: _): writes.take(output)
       case .send(let datagram, let address): send(datagram, from: index, to: address)
       case .broadcast(let datagram): broadcast(datagram, from: index)
-      case .event(.channel(.message(let message)), in: _): writes.messages.append(message)
       case .event(let event, in: _):
         observe(event, of: index)
         if case .channel(let event) = event { concernsCall = concernsCall || event.concernsCall }
@@ -91,17 +90,8 @@ extension Simulation {
   // MARK: Disk writes
 
   private mutating func write(_ writes: NodeWrites, of index: Int) {
-    for change in writes.changes + writes.commits.flatMap(\.changes) {
-      checkWrite(change, by: index)
-    }
-    var writes = writes
-    writes.writers = writers(at: index)
-    submit(writes, of: index)
-    if writes.changes.isEmpty {
-      for message in writes.messages {
-        observe(message, at: index, shownAt: now, writers: writes.writers)
-      }
-    }
+    for change in writes.allChanges { checkWrite(change, by: index) }
+    submit(writes, of: index, writers: writers(at: index))
     guard options.bug == .sendsBeforeWritten else { return }
     for commit in writes.commits {
       perform(nodes[index].finish(commit.id, isDurable: true, at: now), of: index)

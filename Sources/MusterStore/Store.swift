@@ -1,19 +1,25 @@
-import Foundation
-import GRDB
+import Dispatch
 import MusterBase
 import MusterChannel
 import MusterCore
-import MusterCrypto
 import MusterDevices
 
 /// A node's durable state: channels with their keys, signed entries, and the known names and keys
 /// of members.
 ///
-/// The store is an SQLite file in the data directory, with a write-ahead log and synchronous mode
-/// FULL: a committed transaction survives `kill -9`, a full disk and a power failure.
+/// The file belongs to a dispatch queue of its own, so that a slow disk blocks neither the event
+/// loop nor the threads of Swift's tasks: reads and writes are asynchronous, in the order of the
+/// calls.
+///
+/// Waiting changes are combined into one transaction, because every transaction costs an `fsync`.
+/// Actions that require durable changes belong in the completion of `write`. Once a stalled disk
+/// leaves `capacity` changes waiting, further changes are shed and their completions receive an
+/// error, so memory use stays bounded and calls continue.
 public final class Store: Sendable {
   /// One change to the durable state.
   public enum Change: Sendable {
+    /// Inserts or updates a channel and adds its keys; stored keys of other epochs are kept.
+    case channel(StoredChannel)
     /// Stores a signed entry of a channel.
     case keep(entry: [UInt8], id: EntryID, channel: ChannelID)
     /// Deletes entries that the document no longer holds.
@@ -35,333 +41,166 @@ public final class Store: Sendable {
     case rendezvous([String], channel: ChannelID)
   }
 
-  private let queue: DatabaseQueue
-  private let path: String
-
-  private init(queue: DatabaseQueue, path: String) {
-    self.queue = queue
-    self.path = path
+  private struct Job: Sendable {
+    var changes: [Change]
+    var completion: @Sendable (MusterError?) -> Void
   }
 
-  // MARK: Opening
+  private struct Contents {
+    var jobs: [Job] = []
+    var pending = 0
+    var shed: UInt64 = 0
+    var isScheduled = false
+  }
+
+  /// The numbers of waiting and shed changes.
+  public struct Backlog: Equatable, Sendable {
+    /// Changes that are not durable yet, including those of the running transaction.
+    public var pending: Int
+    /// Changes shed since the start because the disk was too slow.
+    public var shed: UInt64
+
+    /// A backlog with these counts.
+    public init(pending: Int, shed: UInt64) {
+      self.pending = pending
+      self.shed = shed
+    }
+  }
+
+  /// The maximum number of waiting changes, beyond those of one call on an idle disk: about 10 MB
+  /// of entries, or one minute of a busy channel's gossip.
+  public static let capacity = 8192
+
+  private let queue = DispatchQueue(label: "muster-store")
+  /// Used on `queue` only.
+  private nonisolated(unsafe) let file: StoreFile
+  private let contents = Monitor(Contents())
+
+  private init(_ file: sending StoreFile) { self.file = file }
 
   /// Opens the store of a directory, creating or migrating it if necessary. Throws if the file
   /// cannot be used, is damaged or was written by a newer version.
-  public static func open(_ directory: DataDirectory) throws(MusterError) -> Store {
-    let path = directory.path + "/muster.sqlite"
-    // The file is created with mode 0600 before SQLite opens it, so that other users can never read
-    // it; SQLite gives its other files the same mode.
-    let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
-      throw MusterError(
-        "cannot open \(path) (\(SystemError.last))",
-        hint: "check its permissions, or use --data with a directory of yours")
-    }
-    close(descriptor)
-    do {
-      var configuration = GRDB.Configuration()
-      configuration.busyMode = .timeout(5)
-      configuration.prepareDatabase { database in
-        // The modes are not set through `configuration.journalMode`, which would afterwards change
-        // synchronous to NORMAL and write to the file, even to one of a newer version.
-        try database.execute(sql: "PRAGMA journal_mode = WAL")
-        try database.execute(sql: "PRAGMA synchronous = FULL")
-      }
-      let queue = try DatabaseQueue(path: path, configuration: configuration)
-      let migrator = Schema.migrator
-      let isFromFuture = try queue.read { try migrator.hasBeenSuperseded($0) }
-      guard !isFromFuture else {
-        throw MusterError(
-          "\(path) was written by a newer version of muster",
-          hint: "update this one, or use --data with another directory")
-      }
-      try migrator.migrate(queue)
-      return Store(queue: queue, path: path)
-    } catch { throw explained(error, path) }
-  }
-
-  /// The user-facing error for a failed access, with the path of the file.
-  package static func explained(_ error: any Error, _ path: String) -> MusterError {
-    if let error = error as? MusterError { return error }
-    if error is RowDecodingError { return damaged(path) }
-    guard let error = error as? DatabaseError else {
-      return MusterError("cannot use \(path) (\(error))", hint: "check the disk")
-    }
-    switch error.resultCode {
-    case .SQLITE_FULL:
-      return MusterError(
-        "the disk is full: \(path) cannot be written", hint: "make room; nothing was lost")
-    case .SQLITE_NOTADB, .SQLITE_CORRUPT: return damaged(path)
-    case .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM:
-      return MusterError(
-        "\(path) cannot be written", hint: "check its owner and permissions")
-    case .SQLITE_IOERR:
-      return MusterError(
-        "the disk fails: \(path) cannot be used (\(error.message ?? "I/O error"))",
-        hint: "check the disk and its free space")
-    default:
-      return MusterError(
-        "cannot use \(path) (\(error.message ?? error.resultCode.description))",
-        hint: "check the disk, or use --data with another directory")
+  public static func open(_ directory: DataDirectory) async throws(MusterError) -> Store {
+    let path = directory.path
+    return try await onQueue(DispatchQueue(label: "muster-store-open")) {
+      () throws(MusterError) in Store(try StoreFile(in: path))
     }
   }
 
-  private static func damaged(_ path: String) -> MusterError {
-    MusterError(
-      "\(path) is damaged",
-      hint: "restore it from a copy, or move it away: channels then need new invites")
+  /// The rendezvous servers (`HOST:PORT`) stored with the channels of a data directory, newest
+  /// channel first and without duplicates; empty if the directory has no store. The file is opened
+  /// read-only and the directory is not locked, because a running node may hold the lock.
+  public static func rendezvous(in directory: String) async throws(MusterError) -> [String] {
+    try await onQueue(DispatchQueue(label: "muster-store-read")) { () throws(MusterError) in
+      try StoreFile.rendezvous(in: directory)
+    }
+  }
+
+  private static func onQueue<T: Sendable>(
+    _ queue: DispatchQueue, _ body: @escaping @Sendable () throws(MusterError) -> T
+  ) async throws(MusterError) -> T {
+    let result = await withCheckedContinuation {
+      (continuation: CheckedContinuation<Result<T, MusterError>, Never>) in
+      queue.async { continuation.resume(returning: Result(catching: body)) }
+    }
+    return try result.get()
+  }
+
+  // MARK: Reading
+
+  /// Reads, after the writes requested before: all that `body` sees is of the same moment. `body`
+  /// runs on the store's queue. Throws its error, or if the file cannot be read or is damaged.
+  public func read<T: Sendable>(
+    _ body: @escaping @Sendable (StoreSnapshot) throws -> T
+  ) async throws(MusterError) -> T {
+    try await Self.onQueue(queue) { () throws(MusterError) in try self.file.read(body) }
   }
 
   /// SQLite's synchronous mode, for tests; 2 is FULL.
-  package var synchronous: Int? {
-    try? queue.read { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
+  package func synchronous() async throws(MusterError) -> Int64? {
+    try await Self.onQueue(queue) { self.file.synchronous }
   }
 
-  private func read<T>(_ body: (Database) throws -> T) throws(MusterError) -> T {
-    do { return try queue.read(body) } catch { throw Self.explained(error, path) }
+  // MARK: Writing
+
+  /// The current counts; may be read on any thread.
+  public var backlog: Backlog {
+    contents.withLock { Backlog(pending: $0.pending, shed: $0.shed) }
   }
 
-  private func write(_ body: (Database) throws -> Void) throws(MusterError) {
-    do { try queue.write(body) } catch { throw Self.explained(error, path) }
-  }
-
-  // MARK: Channels
-
-  /// All channels, oldest first. Throws if the file cannot be read or is damaged.
-  public func channels() throws(MusterError) -> [StoredChannel] {
-    try read { database in
-      try Row.fetchAll(database, sql: "SELECT * FROM channel ORDER BY createdAt, name").compactMap {
-        try Self.channel($0, database)
+  /// Writes `changes` in the order of the calls; never blocks. Without changes, `completion` waits
+  /// only for what was requested before.
+  ///
+  /// `completion` is called once: with nil when the changes are durable or with the error of the
+  /// write, on the store's queue and in the order of the calls. If the changes are shed, `write`
+  /// calls it on the caller's thread before returning.
+  public func write(_ changes: [Change], completion: @escaping @Sendable (MusterError?) -> Void) {
+    let isFirst = contents.withLock { contents -> Bool? in
+      guard contents.pending == 0 || contents.pending + changes.count <= Self.capacity else {
+        contents.shed += UInt64(changes.count)
+        return nil
       }
+      defer { contents.isScheduled = true }
+      contents.pending += changes.count
+      contents.jobs.append(Job(changes: changes, completion: completion))
+      return !contents.isScheduled
     }
+    guard let isFirst else { return completion(Self.overloaded) }
+    if isFirst { queue.async { self.drain() } }
   }
 
-  /// The channel with this id; nil if unknown.
-  public func channel(_ id: ChannelID) throws(MusterError) -> StoredChannel? {
-    try read { database in
-      let row = try Row.fetchOne(
-        database, sql: "SELECT * FROM channel WHERE id = ?", arguments: [Data(id.hash.bytes)])
-      return try row.flatMap { try Self.channel($0, database) }
+  /// Writes `changes` and waits until they are durable; throws the error if they could not be
+  /// written.
+  public func write(_ changes: [Change]) async throws(MusterError) {
+    let failure = await withCheckedContinuation { continuation in
+      write(changes) { continuation.resume(returning: $0) }
     }
+    if let failure { throw failure }
   }
 
-  /// The channels that `text` may mean, oldest first: that with this id (16 or 64 hex digits), or
-  /// else those with this name. Channels whose key anyone can derive from the name are among the
-  /// latter only if there are no others.
-  public func channels(named text: String) throws(MusterError) -> [StoredChannel] {
-    let all = try channels()
-    guard !Hex.isID(text) else { return all.filter { $0.id.isNamed(by: text) } }
-    let named = all.filter { $0.name == text }
-    let keyed = named.filter { !$0.isPublic }
-    return keyed.isEmpty ? named : keyed
+  private static var overloaded: MusterError {
+    MusterError(
+      "the disk is too slow: something was not stored", hint: "check the disk of the data directory"
+    )
   }
 
-  /// Inserts or updates a channel and adds its keys; stored keys of other epochs are kept.
-  public func save(_ channel: StoredChannel) throws(MusterError) {
-    try write { database in
-      try database.execute(
-        sql: """
-          INSERT OR REPLACE INTO channel
-          (id, name, genesis, createdAt, ticketGrant, ticketSeed, peers, rendezvous, isRestored)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-          """,
-        arguments: [
-          Data(channel.id.hash.bytes), channel.name, channel.genesis.map { Data($0) },
-          Int64(clamping: channel.createdAt), channel.credential.map { Data($0.grant) },
-          channel.credential.map { Data($0.seed) },
-          channel.bootstrapAddresses.joined(separator: "\n"),
-          channel.rendezvous.joined(separator: "\n"), channel.isRestored,
-        ])
-      for key in channel.keys { try Self.insert(key, channel.id, database) }
-    }
-  }
-
-  private static func channel(_ row: Row, _ database: Database) throws -> StoredChannel? {
-    // `decode` throws where a subscript would trap: a damaged file can contain any value in any
-    // column.
-    let bytes = try row.decode(Data.self, forColumn: "id")
-    guard let key = Bytes32(bytes) else { return nil }
-    var channel = StoredChannel(
-      id: ChannelID(key), name: try row.decode(forColumn: "name"),
-      createdAt: try seconds(row, "createdAt"))
-    channel.genesis = try row.decode(Data?.self, forColumn: "genesis").map { Array($0) }
-    if let grant = try row.decode(Data?.self, forColumn: "ticketGrant"),
-      let seed = try row.decode(Data?.self, forColumn: "ticketSeed")
-    {
-      channel.credential = StoredChannel.InviteCredential(grant: Array(grant), seed: Array(seed))
-    }
-    channel.bootstrapAddresses = try lines(row, "peers")
-    channel.rendezvous = try lines(row, "rendezvous")
-    channel.isRestored = try row.decode(forColumn: "isRestored")
-    let keys = try Row.fetchAll(
-      database, sql: "SELECT number, secret FROM epochKey WHERE channel = ? ORDER BY number",
-      arguments: [bytes])
-    channel.keys = try keys.compactMap { row in
-      let number = UInt32(clamping: try row.decode(Int64.self, forColumn: "number"))
-      return ChannelKey(secret: Array(try row.decode(Data.self, forColumn: "secret")))
-        .map { EpochKey(number: number, key: $0) }
-    }
-    return channel
-  }
-
-  private static func seconds(_ row: Row, _ column: String) throws -> UInt64 {
-    UInt64(clamping: try row.decode(Int64.self, forColumn: column))
-  }
-
-  /// The non-empty lines of a text column; throws if the value is not text.
-  package static func lines(_ row: Row, _ column: String) throws -> [String] {
-    try row.decode(String.self, forColumn: column).split(separator: "\n").map { String($0) }
-  }
-
-  private static func insert(
-    _ key: EpochKey, _ channel: ChannelID, _ database: Database
-  ) throws {
-    try database.execute(
-      sql: "INSERT OR REPLACE INTO epochKey (channel, number, secret) VALUES (?, ?, ?)",
-      arguments: [
-        Data(channel.hash.bytes), Int64(key.number), key.key.withSecret { Data($0) },
-      ])
-  }
-
-  // MARK: Entries and identities
-
-  /// Adds the stored entries of the setup's channel, and the ids of those not marked as shown, to
-  /// the setup with which a node joins.
-  package func fill(_ setup: inout ChannelSetup) throws(MusterError) {
-    setup.entries = try entries(of: setup.id)
-    setup.undelivered = try undelivered(in: setup.id)
-  }
-
-  /// The ids of the stored entries that are not marked as shown. They include all entries other
-  /// than messages, because only messages are ever marked.
-  public func undelivered(in channel: ChannelID) throws(MusterError) -> [EntryID] {
-    try read { database in
-      try Data.fetchAll(
-        database, sql: "SELECT id FROM entry WHERE channel = ? AND NOT isShown",
-        arguments: [Data(channel.hash.bytes)]
-      ).compactMap { EntryID($0) }
-    }
-  }
-
-  /// The encoded entries stored for a channel, each with its signature, in no particular order.
-  public func entries(of channel: ChannelID) throws(MusterError) -> [[UInt8]] {
-    try read { database in
-      try Data.fetchAll(
-        database, sql: "SELECT bytes FROM entry WHERE channel = ?",
-        arguments: [Data(channel.hash.bytes)]
-      ).map { Array($0) }
-    }
-  }
-
-  /// Applies all changes in one transaction; an error leaves the store unchanged.
-  public func apply(_ changes: [Change]) throws(MusterError) {
-    try write { database in
-      var named: [ChannelID] = []
-      for change in changes {
-        try Self.apply(change, database)
-        if case .identity(_, let channel) = change, !named.contains(channel) {
-          named.append(channel)
-        }
+  private func drain() {
+    var jobs = contents.withLock { contents in
+      defer {
+        contents.jobs = []
+        contents.isScheduled = false
       }
-      for channel in named { try Self.pruneIdentities(of: channel, database) }
+      return contents.jobs[...]
+    }
+    while let job = jobs.first, job.changes.isEmpty { finish(jobs.removeFirst(), nil) }
+    do {
+      try file.apply(jobs.flatMap(\.changes))
+      for job in jobs { finish(job, nil) }
+    } catch {
+      // Each job is retried separately, so that a change that fails does not fail the other jobs.
+      for job in jobs { retry(job) }
     }
   }
 
-  private static func apply(_ change: Change, _ database: Database) throws {
-    switch change {
-    case .keep(let entry, let id, let channel):
-      try database.execute(
-        sql: "INSERT OR IGNORE INTO entry (channel, id, bytes) VALUES (?, ?, ?)",
-        arguments: [Data(channel.hash.bytes), Data(id.bytes), Data(entry)])
-    case .forget(let ids, let channel):
-      for id in ids {
-        try database.execute(
-          sql: "DELETE FROM entry WHERE channel = ? AND id = ?",
-          arguments: [Data(channel.hash.bytes), Data(id.bytes)])
-      }
-    case .delivered(let id, let channel):
-      try database.execute(
-        sql: "UPDATE entry SET isShown = TRUE WHERE channel = ? AND id = ?",
-        arguments: [Data(channel.hash.bytes), Data(id.bytes)])
-    case .key(let key, let channel): try insert(key, channel, database)
-    case .identity(let identity, let channel): try insert(identity, channel, database)
-    case .rename(let channel, let name):
-      try database.execute(
-        sql: "UPDATE channel SET name = ? WHERE id = ?",
-        arguments: [name, Data(channel.hash.bytes)])
-    case .forgetChannel(let channel):
-      let id = Data(channel.hash.bytes)
-      for table in ["entry", "identity", "epochKey"] {
-        try database.execute(sql: "DELETE FROM \(table) WHERE channel = ?", arguments: [id])
-      }
-      try database.execute(sql: "DELETE FROM channel WHERE id = ?", arguments: [id])
-    case .met(let channel):
-      try database.execute(
-        sql: "UPDATE channel SET isRestored = FALSE WHERE id = ?",
-        arguments: [Data(channel.hash.bytes)])
-    case .rendezvous(let texts, let channel):
-      try database.execute(
-        sql: "UPDATE channel SET rendezvous = ? WHERE id = ?",
-        arguments: [texts.joined(separator: "\n"), Data(channel.hash.bytes)])
-    }
+  private func retry(_ job: Job) {
+    do {
+      try file.apply(job.changes)
+      finish(job, nil)
+    } catch { finish(job, error) }
   }
 
-  private static func insert(
-    _ identity: KnownIdentity, _ channel: ChannelID, _ database: Database
-  ) throws {
-    let id = Data(channel.hash.bytes)
-    try database.execute(
-      sql: """
-        INSERT INTO identity (channel, name, key, firstSeen, lastSeen, isVerified)
-        VALUES (?, ?, ?, ?, ?, ?)
-        ON CONFLICT (channel, name, key) DO UPDATE SET
-          lastSeen = max(lastSeen, excluded.lastSeen),
-          isVerified = isVerified OR excluded.isVerified
-        """,
-      arguments: [
-        id, identity.name, Data(identity.key.key.bytes), Int64(clamping: identity.firstSeen),
-        Int64(clamping: identity.lastSeen), identity.isVerified,
-      ])
+  private func finish(_ job: Job, _ error: MusterError?) {
+    contents.withLock { $0.pending -= job.changes.count }
+    job.completion(error)
   }
 
-  private static func pruneIdentities(of channel: ChannelID, _ database: Database) throws {
-    let id = Data(channel.hash.bytes)
-    let count = try Int.fetchOne(
-      database, sql: "SELECT count(*) FROM identity WHERE channel = ?", arguments: [id])
-    // Pruning takes milliseconds, so it starts only above twice the limit.
-    guard let count, count > 2 * TrustBook.limit else { return }
-    // Those go first that a member which keeps changing its name has left behind.
-    try database.execute(
-      sql: """
-        DELETE FROM identity WHERE rowid IN (
-          SELECT rowid FROM (
-            SELECT rowid, row_number() OVER (PARTITION BY key ORDER BY lastSeen DESC) AS place
-            FROM identity WHERE channel = ?)
-          WHERE place > ?)
-        """,
-      arguments: [id, TrustBook.namesPerKey])
-    try database.execute(
-      sql: """
-        DELETE FROM identity WHERE channel = ? AND NOT isVerified AND rowid NOT IN (
-          SELECT rowid FROM identity WHERE channel = ? AND NOT isVerified
-          ORDER BY lastSeen DESC LIMIT ?)
-        """,
-      arguments: [id, id, TrustBook.limit])
-  }
-
-  /// The identities known in a channel, least recently seen first.
-  public func identities(of channel: ChannelID) throws(MusterError) -> [KnownIdentity] {
-    try read { database in
-      try Row.fetchAll(
-        database, sql: "SELECT * FROM identity WHERE channel = ? ORDER BY lastSeen",
-        arguments: [Data(channel.hash.bytes)]
-      ).compactMap { row in
-        guard let key = Bytes32(try row.decode(Data.self, forColumn: "key")) else { return nil }
-        return KnownIdentity(
-          name: try row.decode(forColumn: "name"), key: NodeID(key),
-          firstSeen: try Self.seconds(row, "firstSeen"),
-          lastSeen: try Self.seconds(row, "lastSeen"),
-          isVerified: try row.decode(forColumn: "isVerified"))
+  /// Closes the file once the changes of all earlier `write` calls are durable or reported as
+  /// failed. Later reads and writes fail.
+  public func close() async {
+    await withCheckedContinuation { continuation in
+      queue.async {
+        self.file.close()
+        continuation.resume()
       }
     }
   }

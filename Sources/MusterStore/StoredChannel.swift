@@ -74,6 +74,18 @@ public struct StoredChannel: Sendable {
   }
 }
 
+extension [StoredChannel] {
+  /// Those that `text` may mean: that with this id (16 or 64 hex digits), or else those with this
+  /// name. Channels whose key anyone can derive from the name are among the latter only if there
+  /// are no others.
+  public func named(_ text: String) -> [StoredChannel] {
+    guard !Hex.isID(text) else { return filter { $0.id.isNamed(by: text) } }
+    let named = filter { $0.name == text }
+    let keyed = named.filter { !$0.isPublic }
+    return keyed.isEmpty ? named : keyed
+  }
+}
+
 /// A member's name and a key seen with that name.
 public struct KnownIdentity: Equatable, Sendable {
   /// The member's display name, which need not be unique.

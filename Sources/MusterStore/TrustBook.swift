@@ -88,6 +88,13 @@ public struct TrustBook: Sendable {
     return isJudged && !verdict.isChanged ? .new : verdict
   }
 
+  /// Records that the user has confirmed a key, for all names seen with it.
+  public mutating func verify(_ key: NodeID) {
+    for index in entries.indices where entries[index].identity.key == key {
+      entries[index].identity.isVerified = true
+    }
+  }
+
   /// Removes an entry of a member that has too many, at the indices `own`, or one of any member.
   private mutating func makeRoom(besides own: [Int]) {
     if own.count >= Self.namesPerKey {

@@ -62,6 +62,24 @@ struct AdministrationTests {
     #expect(try await perform(.list, nil).channels.isEmpty)
   }
 
+  @Test func unseenMessagesStayUnseen() async throws {
+    let key = try #require(epochKey(0))
+    let author = try #require(Identity(seed: [UInt8](repeating: 5, count: 32)))
+    var channel = StoredChannel(id: key.key.channelID, name: "lab", createdAt: 1)
+    channel.keys = [key]
+    let message = Message(sentAt: 1, after: [], to: nil, content: Array("hello".utf8))
+    let entry = SignedEntry.sign(
+      Entry(author: author.id, sequence: 1, lamport: 1, body: .message(message)), by: author,
+      in: channel.id)
+    let store = try await fixture.store()
+    try await store.write([
+      .channel(channel), .keep(entry: entry.bytes, id: entry.id, channel: channel.id),
+    ])
+    await store.close()
+    #expect(try await perform(.invite).invite != nil)
+    #expect(try await fixture.store().undelivered(in: channel.id) == [entry.id])
+  }
+
   @Test func aNameIsTakenOnce() async throws {
     try await perform(.create)
     #expect(try await refusal(.create).message.contains("already"))
@@ -94,8 +112,8 @@ struct AdministrationTests {
     try await perform(.revoke) { $0.member = anna.short }
     #expect(try await role(of: anna) ?? "none" == "none")
     #expect(try await perform(.show).channels.first?.epoch == 1)
-    let store = try fixture.store()
-    #expect(try store.channels(named: "lab").last?.keys.map(\.number) == [0, 1])
+    let store = try await fixture.store()
+    #expect(try await store.channels(named: "lab").last?.keys.map(\.number) == [0, 1])
   }
 
   @Test func anInviteHoldsTheKeyInForce() async throws {
@@ -110,7 +128,7 @@ struct AdministrationTests {
       #expect(invite.epoch == UInt32(epoch))
       #expect(invite.peers == ["10.0.0.1:4711"])
       let key = try #require(ChannelKey(secret: invite.key))
-      let stored = try #require(try fixture.store().channels(named: "lab").last)
+      let stored = try #require(try await fixture.store().channels(named: "lab").last)
       #expect(stored.keys.last?.key.channelID == key.channelID)
       let genesis = try #require(invite.genesis.flatMap { SignedGenesis.verified($0) })
       #expect(genesis.channelID == stored.id)
@@ -131,9 +149,9 @@ struct AdministrationTests {
 
   @Test func anOpenChannelHasNoRoles() async throws {
     do {
-      let store = try fixture.store()
+      let store = try await fixture.store()
       let id = ChannelKey.fromName("lab").channelID
-      try store.save(StoredChannel(id: id, name: "lab", createdAt: 1))
+      try await store.write([.channel(StoredChannel(id: id, name: "lab", createdAt: 1))])
     }
     let anna = try member(1)
     for verb in [Administration.Request.Verb.grant, .revoke] {
@@ -146,12 +164,12 @@ struct AdministrationTests {
     try await perform(.create)
     let (anna, other) = (try member(1), try member(2))
     do {
-      let store = try fixture.store()
-      let id = try #require(try store.channels(named: "lab").last).id
+      let store = try await fixture.store()
+      let id = try #require(try await store.channels(named: "lab").last).id
       for key in [anna, other] {
         let identity = KnownIdentity(
           name: "anna", key: key, firstSeen: 1, lastSeen: 1, isVerified: false)
-        try store.apply([.identity(identity, channel: id)])
+        try await store.write([.identity(identity, channel: id)])
       }
     }
     let error = try await refusal(.verify) { $0.member = "anna" }
@@ -190,13 +208,13 @@ struct AdministrationTests {
     try await perform(.create)
     let reply = try await perform(.invite)
     var invite = try Invite(url: try #require(reply.invite))
-    let known = try #require(try fixture.store().channels(named: "lab").last).keys
+    let known = try #require(try await fixture.store().channels(named: "lab").last).keys
     for epoch in [UInt32(0), 7] {
       invite.key = [UInt8](repeating: 9, count: 32)
       invite.epoch = epoch
       let configuration = fixture.configuration(.invite(invite))
       try await run(configuration)
-      let kept = try #require(try fixture.storeOnceFree().channels(named: "lab").last).keys
+      let kept = try #require(try await fixture.storeOnceFree().channels(named: "lab").last).keys
       #expect(kept.map(\.number) == known.map(\.number))
       #expect(kept.map(\.key.channelID) == known.map(\.key.channelID))
     }

@@ -67,7 +67,7 @@ struct ChannelOpeningTests {
     request.channel = name
     let reply = try await Administration.perform(request, data: elsewhere.path)
     let invite = try Invite(url: try #require(reply.invite))
-    let id = try #require(try elsewhere.storeOnceFree().channels(named: name).first).id
+    let id = try #require(try await elsewhere.storeOnceFree().channels(named: name).first).id
     return (invite, id)
   }
 
@@ -114,14 +114,14 @@ struct ChannelOpeningTests {
       #expect(try await joined(source) == remembered.hash.hex)
       let error = try await refusal(.invite(invite))
       #expect(error.message.contains("\(foreign)") && error.message.contains("\(remembered)"))
-      #expect(try fixture.storeOnceFree().channel(foreign) == nil)
+      #expect(try await fixture.storeOnceFree().channel(foreign) == nil)
       #expect(try await joined(.openUnlessCreated(secret)) == secret.channelID.hash.hex)
     }
     var request = Administration.Request(.rename)
     request.channel = "\(secret.channelID)"
     request.name = "ours"
     _ = try await Administration.perform(request, data: fixture.path)
-    try fixture.storeOnceFree().apply([.forgetChannel(ChannelKey.fromName("lab").channelID)])
+    try await fixture.storeOnceFree().write([.forgetChannel(ChannelKey.fromName("lab").channelID)])
     #expect(try await joined(.invite(invite)) == foreign.hash.hex)
     #expect(try await joined(.open(secret)) == secret.channelID.hash.hex)
   }
@@ -142,9 +142,9 @@ struct ChannelOpeningTests {
       name: "lab", genesis: nil, epoch: 0, key: former, oneTimeSeed: nil, grant: nil, peers: [],
       rendezvous: [])
     #expect(try await !isCreated(from: .invite(invite)))
-    #expect(try fixture.storeOnceFree().channels(named: "lab").last?.keys.count == 1)
+    #expect(try await fixture.storeOnceFree().channels(named: "lab").last?.keys.count == 1)
     #expect(try await !isCreated(from: .openUnlessCreated(secret)))
-    let stored = try fixture.storeOnceFree().channels().map(\.id)
+    let stored = try await fixture.storeOnceFree().channels().map(\.id)
     #expect(stored.contains(secret.channelID))
   }
 
@@ -157,7 +157,7 @@ struct ChannelOpeningTests {
     for source in [Configuration.Channel.Source.storedOrPublic, .invite(invite), .storedOrPublic] {
       #expect(try await !isCreated(from: source))
     }
-    #expect(try fixture.storeOnceFree().channels(named: "lab").map(\.id) == [key.channelID])
+    #expect(try await fixture.storeOnceFree().channels(named: "lab").map(\.id) == [key.channelID])
   }
 
   /// Its maker chose it, and hears no more of this node than the invite's channel.
@@ -211,9 +211,11 @@ struct ChannelOpeningTests {
     #expect(try await joined(.storedOrPublic, everyones) == everyones)
     // A directory of an earlier version has the channel without its key.
     do {
-      let store = try fixture.storeOnceFree()
-      try store.apply([.forgetChannel(secret.channelID)])
-      try store.save(StoredChannel(id: secret.channelID, name: "lab", createdAt: 1))
+      let store = try await fixture.storeOnceFree()
+      try await store.write([.forgetChannel(secret.channelID)])
+      try await store.write([
+        .channel(StoredChannel(id: secret.channelID, name: "lab", createdAt: 1))
+      ])
     }
     let error = await #expect(throws: MusterError.self) {
       _ = try await joined(.storedOrPublic)

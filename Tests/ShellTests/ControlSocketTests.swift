@@ -61,21 +61,21 @@ struct ControlSocketTests {
     for number in 1...20 {
       try await perform(.revoke, "lab", in: fixture) { $0.member = NodeID(bytes32(number)).key.hex }
       // The state of the disk if the node were killed now.
-      let keys = try keysOnDisk(fixture)
+      let keys = try await keysOnDisk(fixture)
       #expect(keys == number + 1, "after revocation \(number)")
     }
     await node.stop()
   }
 
   /// The number of channel keys on the disk, read from a copy of the files while the node runs.
-  private func keysOnDisk(_ fixture: StoreFixture) throws -> Int? {
+  private func keysOnDisk(_ fixture: StoreFixture) async throws -> Int? {
     let copy = StoreFixture()
     for suffix in ["", "-wal"] {
       let file = fixture.database + suffix
       guard FileManager.default.fileExists(atPath: file) else { continue }
       try copy.write(try fixture.read(file), to: copy.database + suffix)
     }
-    return try copy.store().channels(named: "lab").last?.keys.count
+    return try await copy.store().channels(named: "lab").last?.keys.count
   }
 
   @Test(.timeLimit(.minutes(1))) func junkHarmsNobody() async throws {

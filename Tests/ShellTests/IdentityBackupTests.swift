@@ -19,12 +19,14 @@ struct IdentityBackupTests {
       request.channel = "lab"
       _ = try await Administration.perform(request, data: fixture.path)
     }
-    try fixture.store().apply([.identity(known("Anna", 7, verified: true), channel: id(fixture))])
+    try await fixture.store().write([
+      .identity(known("Anna", 7, verified: true), channel: id(fixture))
+    ])
     return fixture
   }
 
-  private func id(_ fixture: StoreFixture) throws -> ChannelID {
-    try #require(try fixture.store().channels(named: "lab").first).id
+  private func id(_ fixture: StoreFixture) async throws -> ChannelID {
+    try #require(try await fixture.store().channels(named: "lab").first).id
   }
 
   private func shown(_ fixture: StoreFixture) async throws -> Administration.ChannelSummary? {
@@ -69,7 +71,7 @@ struct IdentityBackupTests {
     _ = try await Administration.perform(rename, data: fixture.path)
     _ = try await IdentityBackup.restore(
       backup.text, data: fixture.path, passphrase: passphrase)
-    let channels = try fixture.store().channels()
+    let channels = try await fixture.store().channels()
     #expect(channels.map(\.name) == ["renamed"])
     #expect(channels.first?.keys.map(\.number) == [0, 1])
   }
@@ -150,7 +152,7 @@ struct IdentityBackupTests {
     }
     #expect(error?.message.contains("another identity") == true)
     #expect(try other.read(other.path + "/identity") == before)
-    #expect(try other.store().channels().count == 1)
+    #expect(try await other.store().channels().count == 1)
   }
 
   @Test func aDirectoryWithoutAnIdentityOrWithANodeIsNotExported() async throws {

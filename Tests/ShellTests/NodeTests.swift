@@ -143,7 +143,7 @@ struct NodeTests {
     (settings.call, settings.video, settings.audio) = (false, nil, nil)
     (settings.isEphemeral, settings.dataDirectory) = (false, fixture.path)
     let node = try await MusterNode.start(settings)
-    let release = try await fixture.blockWrites(for: .seconds(1))
+    let release = try fixture.blockWrites(for: .seconds(1))
     for number in 0..<300 {
       try await node.perform(.say("\(number)"))
       // A mute needs no disk and is never held up by one.
@@ -151,6 +151,41 @@ struct NodeTests {
     }
     try await release.value
     await node.stop()
+  }
+
+  /// While the disk completes no write, a channel is made and another is joined. The store gives up
+  /// after 5 s, so both would fail if the event loop waited for them.
+  @Test(.timeLimit(.minutes(1)))
+  func administrationAndJoiningLeaveTheEventLoopToTheCall() async throws {
+    let fixture = StoreFixture()
+    var settings = configuration("writer", key: .fromName("slow disk"))
+    (settings.call, settings.video, settings.audio) = (false, nil, nil)
+    (settings.isEphemeral, settings.dataDirectory) = (false, fixture.path)
+    let node = try await MusterNode.start(settings)
+    let lock = try fixture.lockDatabase()
+    var request = Administration.Request(.create)
+    request.channel = "made"
+    let create = request
+    async let made = node.perform(.administer(create), from: .controlSocket)
+    async let joined: Void = node.join(
+      .init(name: "joined", source: .open(try #require(epochKey(3)).key)))
+    while try await waiting(node) == 0 { await Task.yield() }
+    try await node.perform(.mute(.audio))
+    #expect(try await waiting(node) > 0)
+    lock.release()
+    #expect(try await made.channels.map(\.name) == ["made"])
+    try await joined
+    let listed = try await node.perform(
+      .administer(Administration.Request(.list)), from: .controlSocket)
+    #expect(listed.channels.count == 3)
+    await node.stop()
+  }
+
+  /// The number of changes that wait for the disk.
+  private func waiting(_ node: MusterNode) async throws -> Int {
+    let reply = try await node.perform(
+      .administer(Administration.Request(.diagnose)), from: .controlSocket)
+    return reply.node?.queues.first { $0.name == "store" }?.waiting ?? 0
   }
 
   @Test func aDHTNeedsABuildWithOne() async throws {

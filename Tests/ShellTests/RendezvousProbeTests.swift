@@ -43,38 +43,38 @@ struct RendezvousProbeTests {
 struct RememberedRendezvousTests {
   private let fixture = StoreFixture()
 
-  private func save(_ id: Int, at seconds: UInt64, _ rendezvous: [String]) throws {
+  private func save(_ id: Int, at seconds: UInt64, _ rendezvous: [String]) async throws {
     var channel = StoredChannel(
       id: ChannelID(bytes32(id)), name: "lab", createdAt: seconds)
     channel.rendezvous = rendezvous
-    try fixture.store().save(channel)
+    try await fixture.store().write([.channel(channel)])
   }
 
-  @Test func thoseOfAllChannelsAreReadTheNewestFirst() throws {
-    try save(1, at: 1, ["a:1", "b:2"])
-    try save(2, at: 2, ["c:3", "a:1"])
-    #expect(try Store.rendezvous(in: fixture.path) == ["c:3", "a:1", "b:2"])
+  @Test func thoseOfAllChannelsAreReadTheNewestFirst() async throws {
+    try await save(1, at: 1, ["a:1", "b:2"])
+    try await save(2, at: 2, ["c:3", "a:1"])
+    #expect(try await Store.rendezvous(in: fixture.path) == ["c:3", "a:1", "b:2"])
   }
 
-  @Test func theyAreReadBesideANode() throws {
-    let store = try fixture.store()
+  @Test func theyAreReadBesideANode() async throws {
+    let store = try await fixture.store()
     var channel = StoredChannel(id: ChannelID(bytes32(1)), name: "lab", createdAt: 1)
     channel.rendezvous = ["a:1"]
-    try store.save(channel)
-    #expect(try Store.rendezvous(in: fixture.path) == ["a:1"])
-    try store.apply([.rendezvous(["b:2"], channel: channel.id)])
-    #expect(try Store.rendezvous(in: fixture.path) == ["b:2"])
+    try await store.write([.channel(channel)])
+    #expect(try await Store.rendezvous(in: fixture.path) == ["a:1"])
+    try await store.write([.rendezvous(["b:2"], channel: channel.id)])
+    #expect(try await Store.rendezvous(in: fixture.path) == ["b:2"])
   }
 
-  @Test func nothingIsMadeWhereNothingIs() throws {
-    #expect(try Store.rendezvous(in: fixture.path).isEmpty)
+  @Test func nothingIsMadeWhereNothingIs() async throws {
+    #expect(try await Store.rendezvous(in: fixture.path).isEmpty)
     #expect(access(fixture.path, F_OK) != 0)
   }
 
-  @Test func aDamagedStoreIsAnErrorAndNoTrap() throws {
+  @Test func aDamagedStoreIsAnErrorAndNoTrap() async throws {
     try fixture.write([UInt8](repeating: 0x55, count: 5000), to: fixture.database)
-    #expect {
-      try Store.rendezvous(in: fixture.path)
+    await #expect {
+      try await Store.rendezvous(in: fixture.path)
     } throws: { StoreFixture.isClear($0) }
   }
 }

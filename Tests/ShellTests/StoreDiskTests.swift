@@ -29,13 +29,13 @@ struct StoreDiskTests {
     let fixture = StoreFixture()
     let path = fixture.path
     await #expect(processExitsWith: .success) { [path = path as String] in
-      let store = try Store.open(try #require(try DataDirectory.open(path)))
+      let store = try await Store.open(try #require(try DataDirectory.open(path)))
       Self.limitFiles(to: 300_000)
       var written: [Int] = []
       var refused = 0
       for number in 0..<600 {
         do {
-          try store.apply([Self.message(number)])
+          try await store.write([Self.message(number)])
           written.append(number)
         } catch {
           #expect(StoreFixture.isClear(error))
@@ -44,40 +44,40 @@ struct StoreDiskTests {
       }
       #expect(written.count > 10)
       #expect(refused > 10)
-      #expect(try store.entries(of: Self.channel).count == written.count)
+      #expect(try await store.entries(of: Self.channel).count == written.count)
       // With space again, writing continues.
       Self.limitFiles(to: .max)
-      try store.apply([Self.message(1000)])
-      #expect(try store.entries(of: Self.channel).count == written.count + 1)
+      try await store.write([Self.message(1000)])
+      #expect(try await store.entries(of: Self.channel).count == written.count + 1)
     }
-    #expect(try fixture.store().entries(of: Self.channel).count > 10)
+    #expect(try await fixture.store().entries(of: Self.channel).count > 10)
   }
 
   @Test func oneChangeTooLargeDoesNotTakeTheOthersWithIt() async throws {
     let fixture = StoreFixture()
     let path = fixture.path
     await #expect(processExitsWith: .success) { [path = path as String] in
-      let store = try Store.open(try #require(try DataDirectory.open(path)))
+      let store = try await Store.open(try #require(try DataDirectory.open(path)))
       Self.limitFiles(to: 300_000)
-      let writer = StoreWriter(store)
       for (number, size) in [(1, 10), (2, 900_000), (3, 10), (4, 10)] {
-        writer.write([Self.message(number, bytes: size)]) { error in
+        store.write([Self.message(number, bytes: size)]) { error in
           #expect((error != nil) == (size > 10))
           if let error { #expect(StoreFixture.isClear(error)) }
         }
       }
-      await writer.close()
-      #expect(try store.entries(of: Self.channel).count == 3)
+      #expect(try await store.entries(of: Self.channel).count == 3)
     }
   }
 
-  @Test func everyTransactionWaitsForTheDisk() throws {
-    #expect(try StoreFixture().store().synchronous == 2)
+  @Test func everyTransactionWaitsForTheDisk() async throws {
+    #expect(try await StoreFixture().store().synchronous() == 2)
   }
 
-  @Test func aDamagedFileIsAClearErrorAndNeverATrap() throws {
+  @Test func aDamagedFileIsAClearErrorAndNeverATrap() async throws {
     let whole = StoreFixture()
-    try fill(whole.store())
+    let store = try await whole.store()
+    try await fill(store)
+    await store.close()
     let bytes = try whole.read(whole.database)
     let positions = bytes.indices.filter { bytes[$0] != 0 }
     var prng = PRNG(seed: 5)
@@ -90,7 +90,7 @@ struct StoreDiskTests {
       if prng.below(8) == 0 { damaged = Array(damaged.prefix(prng.below(damaged.count))) }
       let fixture = StoreFixture()
       try fixture.write(damaged, to: fixture.database)
-      do { try use(fixture.store()) } catch {
+      do { try await use(fixture.store()) } catch {
         refused += 1
         #expect(StoreFixture.isClear(error), "\(error)")
       }
@@ -99,19 +99,19 @@ struct StoreDiskTests {
   }
 
   @Test(arguments: ["this is a text, not a database", "SQLite format 3\0"])
-  func aFileOfAnotherKindIsRefusedAndKept(text: String) throws {
+  func aFileOfAnotherKindIsRefusedAndKept(text: String) async throws {
     let fixture = StoreFixture()
     let bytes = Array((text + String(repeating: "x", count: 5000)).utf8)
     try fixture.write(bytes, to: fixture.database)
-    #expect(throws: MusterError.self) { try fixture.store() }
+    await #expect(throws: MusterError.self) { try await fixture.store() }
     #expect(try fixture.read(fixture.database) == bytes)
   }
 
-  @Test func aFolderThatCannotBeWrittenIsAClearError() throws {
+  @Test func aFolderThatCannotBeWrittenIsAClearError() async throws {
     let fixture = StoreFixture()
     try FileManager.default.createDirectory(
       atPath: fixture.database, withIntermediateDirectories: true)
-    #expect(throws: MusterError.self) { try fixture.store() }
+    await #expect(throws: MusterError.self) { try await fixture.store() }
   }
 
   private func vector(_ name: String) throws -> [UInt8] {
@@ -119,12 +119,12 @@ struct StoreDiskTests {
     return try Array(Data(contentsOf: tests.appending(path: "Vectors/store/\(name)")))
   }
 
-  @Test func aNewerVersionsDatabaseIsRefusedAndNotTouched() throws {
+  @Test func aNewerVersionsDatabaseIsRefusedAndNotTouched() async throws {
     let fixture = StoreFixture()
     let bytes = try vector("newer.sqlite")
     try fixture.write(bytes, to: fixture.database)
     do {
-      _ = try fixture.store()
+      _ = try await fixture.store()
       Issue.record("it was opened")
     } catch let error as MusterError {
       #expect(error.message.contains("newer version"))
@@ -133,46 +133,52 @@ struct StoreDiskTests {
   }
 
   @Test(arguments: ["version-1.sqlite"])
-  func formerVersionsDatabasesAreStillRead(name: String) throws {
+  func formerVersionsDatabasesAreStillRead(name: String) async throws {
     let fixture = StoreFixture()
     try fixture.write(try vector(name), to: fixture.database)
-    let store = try fixture.store()
-    let channels = try store.channels()
+    let store = try await fixture.store()
+    let channels = try await store.channels()
     #expect(channels.map(\.name) == ["lab", "field"])
     #expect(channels.first?.keys.map(\.number) == [0, 1])
     #expect(channels.first?.bootstrapAddresses == ["10.0.0.1:4711"])
     #expect(channels.first?.credential?.seed == [6])
     #expect(
-      try store.entries(of: Self.channel).sorted { $0.count < $1.count }.map(\.count) == [10, 20])
-    #expect(try store.undelivered(in: Self.channel) == [bytes32(2)])
+      try await store.entries(of: Self.channel).sorted { $0.count < $1.count }.map(\.count) == [
+        10, 20,
+      ])
+    #expect(try await store.undelivered(in: Self.channel) == [bytes32(2)])
     #expect(
-      try store.identities(of: Self.channel) == [known("anna", 1, seen: 100...200, verified: true)])
-    try use(store)
+      try await store.identities(of: Self.channel) == [
+        known("anna", 1, seen: 100...200, verified: true)
+      ])
+    try await use(store)
   }
 
   /// The contents of `version-1.sqlite`.
-  private func fill(_ store: Store) throws {
+  private func fill(_ store: Store) async throws {
     var lab = StoredChannel(id: Self.channel, name: "lab", createdAt: 1)
     lab.keys = [epochKey(0), epochKey(1)].compactMap { $0 }
     lab.credential = StoredChannel.InviteCredential(grant: [4, 5], seed: [6])
     lab.bootstrapAddresses = ["10.0.0.1:4711"]
-    try store.save(lab)
-    try store.save(StoredChannel(id: ChannelID(bytes32(2)), name: "field", createdAt: 2))
+    try await store.write([.channel(lab)])
+    try await store.write([
+      .channel(StoredChannel(id: ChannelID(bytes32(2)), name: "field", createdAt: 2))
+    ])
     let identity = known("anna", 1, seen: 100...200, verified: true)
-    try store.apply([
+    try await store.write([
       Self.message(1, bytes: 10), Self.message(2, bytes: 20),
       .delivered(bytes32(1), channel: Self.channel), .identity(identity, channel: Self.channel),
     ])
   }
 
   /// Performs the operations that a node performs on a store.
-  private func use(_ store: Store) throws {
-    for channel in try store.channels() {
-      _ = try store.entries(of: channel.id)
-      _ = try store.undelivered(in: channel.id)
-      _ = try store.identities(of: channel.id)
+  private func use(_ store: Store) async throws {
+    for channel in try await store.channels() {
+      _ = try await store.entries(of: channel.id)
+      _ = try await store.undelivered(in: channel.id)
+      _ = try await store.identities(of: channel.id)
     }
-    try store.apply([
+    try await store.write([
       Self.message(50), .delivered(bytes32(50), channel: Self.channel),
       .forget([bytes32(50)], channel: Self.channel),
       .identity(known("berta", 2), channel: Self.channel),

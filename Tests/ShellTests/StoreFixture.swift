@@ -1,5 +1,5 @@
+import CSQLite
 import Foundation
-import GRDB
 import Glibc
 import Muster
 import MusterBase
@@ -35,33 +35,47 @@ final class StoreFixture: Sendable {
   }
 
   /// The store, reopened as after a restart, once the former one is closed.
-  func store() throws -> Store {
+  func store() async throws -> Store {
     let directory = try #require(try DataDirectory.open(path))
-    return try Store.open(directory)
+    return try await Store.open(directory)
   }
 
   /// Opens the store once a node that has ended releases the directory; waits at most 5 s.
-  func storeOnceFree() throws -> Store {
+  func storeOnceFree() async throws -> Store {
     for _ in 0..<500 {
-      if let directory = try DataDirectory.open(path) { return try Store.open(directory) }
-      usleep(10_000)
+      if let directory = try DataDirectory.open(path) { return try await Store.open(directory) }
+      try await Task.sleep(for: .milliseconds(10))
     }
-    return try store()
+    return try await store()
   }
 
   var database: String { path + "/muster.sqlite" }
 
-  /// Holds the database's write lock for `time`, as another process or a slow disk may; the task
-  /// ends when the lock is released.
-  func blockWrites(for time: Duration) async throws -> Task<Void, any Error> {
-    var configuration = GRDB.Configuration()
-    configuration.allowsUnsafeTransactions = true
-    let lock = try DatabaseQueue(path: database, configuration: configuration)
-    try await lock.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+  /// Takes the database's write lock, as another process or a slow disk may.
+  func lockDatabase() throws -> DatabaseLock { try DatabaseLock(database) }
+
+  /// Holds the database's write lock for `time`; the task ends when the lock is released.
+  func blockWrites(for time: Duration) throws -> Task<Void, any Error> {
+    let lock = try lockDatabase()
     return Task {
       try await Task.sleep(for: time)
-      try await lock.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+      lock.release()
     }
+  }
+
+  /// The number of entries that another process would read from the database now.
+  var entryCount: Int32? {
+    var file: OpaquePointer?
+    var statement: OpaquePointer?
+    defer {
+      sqlite3_finalize(statement)
+      sqlite3_close(file)
+    }
+    guard sqlite3_open(database, &file) == SQLITE_OK,
+      sqlite3_prepare_v2(file, "SELECT count(*) FROM entry", -1, &statement, nil) == SQLITE_OK,
+      sqlite3_step(statement) == SQLITE_ROW
+    else { return nil }
+    return sqlite3_column_int(statement, 0)
   }
 
   func read(_ file: String) throws -> [UInt8] {
@@ -78,6 +92,45 @@ final class StoreFixture: Sendable {
   static func isClear(_ error: any Error) -> Bool {
     guard let error = error as? MusterError else { return false }
     return !error.message.isEmpty && !error.hint.isEmpty
+  }
+}
+
+/// The write lock of a database, held by a connection of its own.
+final class DatabaseLock: @unchecked Sendable {
+  // Used by one task at a time.
+  private let file: OpaquePointer
+
+  init(_ path: String) throws {
+    var file: OpaquePointer?
+    #expect(sqlite3_open(path, &file) == SQLITE_OK)
+    self.file = try #require(file)
+    #expect(sqlite3_exec(file, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
+  }
+
+  func release() { #expect(sqlite3_close(file) == SQLITE_OK) }
+}
+
+extension Store {
+  func channels() async throws -> [StoredChannel] { try await read { try $0.channels() } }
+
+  func channel(_ id: ChannelID) async throws -> StoredChannel? {
+    try await read { try $0.channel(id) }
+  }
+
+  func channels(named text: String) async throws -> [StoredChannel] {
+    try await channels().named(text)
+  }
+
+  func entries(of channel: ChannelID) async throws -> [[UInt8]] {
+    try await read { try $0.entries(of: channel) }
+  }
+
+  func undelivered(in channel: ChannelID) async throws -> [EntryID] {
+    try await read { try $0.undelivered(in: channel) }
+  }
+
+  func identities(of channel: ChannelID) async throws -> [KnownIdentity] {
+    try await read { try $0.identities(of: channel) }
   }
 }
 

@@ -34,14 +34,14 @@ struct StoreKillTests {
           path = path as String, acknowledged = acknowledged as String, first = first as Int,
           delay = delay as UInt32, lives = lives as Bool
         ] in
-        try Self.write(
+        try await Self.write(
           to: path, from: first, telling: acknowledged, killedAfter: delay, afterFirstWrite: lives)
       }
       let lines = try? String(contentsOfFile: acknowledged, encoding: .utf8)
       let reportedLines = (lines ?? "").split(separator: "\n")
       let promised = reportedLines.compactMap { Int($0) }.last ?? last
-      let store = try fixture.store()
-      last = try Self.lastTransaction(in: store)
+      let store = try await fixture.store()
+      last = try await Self.lastTransaction(in: store)
       #expect(last >= promised, "kill \(kill) after \(delay) µs lost what was acknowledged")
       if let known = identity ?? reportedLines.first(where: { Int($0) == nil }).map(String.init) {
         identity = known
@@ -54,16 +54,16 @@ struct StoreKillTests {
   }
 
   /// Checks that every transaction is there as a whole or not at all.
-  private static func lastTransaction(in store: Store) throws -> Int {
-    let entries = try store.entries(of: channel)
-    let last = try Int(store.channel(channel)?.keys.last?.number ?? 0)
+  private static func lastTransaction(in store: Store) async throws -> Int {
+    let entries = try await store.entries(of: channel)
+    let last = try await Int(store.channel(channel)?.keys.last?.number ?? 0)
     let kept = max(1, last - window + 1)..<(last + 1)
     let wanted = kept.flatMap { transaction in
       (0..<width).map { entry(transaction, $0) }
     }
     #expect(Set(entries) == Set(wanted), "transaction \(last) is there in part")
     #expect(entries.count == wanted.count)
-    let identities = try store.identities(of: channel)
+    let identities = try await store.identities(of: channel)
     #expect(identities.first?.lastSeen ?? 0 == UInt64(last))
     return last
   }
@@ -91,7 +91,7 @@ struct StoreKillTests {
   private static func write(
     to path: String, from first: Int, telling acknowledged: String, killedAfter delay: UInt32,
     afterFirstWrite lives: Bool
-  ) throws {
+  ) async throws {
     let die: @Sendable () -> Void = {
       Thread.detachNewThread {
         usleep(delay)
@@ -106,17 +106,25 @@ struct StoreKillTests {
     }
     let directory = try #require(try DataDirectory.open(path))
     report(try directory.identity().id.key.hex)
-    let store = try Store.open(directory)
+    let store = try await Store.open(directory)
     if first == 1 {
-      try store.save(StoredChannel(id: channel, name: "lab", createdAt: 1))
+      try await store.write([.channel(StoredChannel(id: channel, name: "lab", createdAt: 1))])
     }
-    let writer = StoreWriter(store)
+    try write(to: store, from: first) { transaction, error in
+      if error == nil { report("\(transaction)") }
+      if lives, transaction == first { die() }
+    }
+  }
+
+  /// Writes with up to 12 transactions in flight; does not return.
+  private static func write(
+    to store: Store, from first: Int, _ done: @escaping @Sendable (Int, MusterError?) -> Void
+  ) throws {
     let waiting = DispatchSemaphore(value: 12)
     for transaction in first...Int.max {
       waiting.wait()
-      writer.write(try changes(transaction)) { error in
-        if error == nil { report("\(transaction)") }
-        if lives, transaction == first { die() }
+      store.write(try changes(transaction)) { error in
+        done(transaction, error)
         waiting.signal()
       }
     }

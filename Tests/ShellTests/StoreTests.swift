@@ -14,15 +14,15 @@ struct StoreTests {
     StoredChannel(id: ChannelID(bytes32(id)), name: name, createdAt: seconds)
   }
 
-  @Test func everythingOfAChannelComesBack() throws {
+  @Test func everythingOfAChannelComesBack() async throws {
     var made = stored(1, "lab \u{1F4E1}", at: 1_700_000_000)
     made.genesis = [1, 2, 3]
     made.keys = [epochKey(0), epochKey(70_000), epochKey(2)].compactMap { $0 }
     made.credential = StoredChannel.InviteCredential(grant: [4, 5], seed: [6])
     made.bootstrapAddresses = ["10.0.0.1:4711", "[fe80::1%eth0]:4711"]
     made.rendezvous = ["example.org:1"]
-    try fixture.store().save(made)
-    let read = try #require(try fixture.store().channel(channel))
+    try await fixture.store().write([.channel(made)])
+    let read = try #require(try await fixture.store().channel(channel))
     #expect(read.id == made.id)
     #expect(read.name == made.name)
     #expect(read.genesis == made.genesis)
@@ -35,147 +35,155 @@ struct StoreTests {
     #expect(read.rendezvous == made.rendezvous)
   }
 
-  @Test func channelsComeInTheOrderOfTheirCreation() throws {
-    let store = try fixture.store()
+  @Test func channelsComeInTheOrderOfTheirCreation() async throws {
+    let store = try await fixture.store()
     for (id, name) in [(3, "c"), (1, "a"), (2, "b")] {
-      try store.save(stored(id, name, at: UInt64(10 - id)))
+      try await store.write([.channel(stored(id, name, at: UInt64(10 - id)))])
     }
-    #expect(try store.channels().map(\.name) == ["c", "b", "a"])
-    #expect(try store.channels(named: "b").last?.id == ChannelID(bytes32(2)))
-    #expect(try store.channels(named: "d").last == nil)
-    #expect(try store.channel(ChannelID(bytes32(9))) == nil)
+    #expect(try await store.channels().map(\.name) == ["c", "b", "a"])
+    #expect(try await store.channels(named: "b").last?.id == ChannelID(bytes32(2)))
+    #expect(try await store.channels(named: "d").last == nil)
+    #expect(try await store.channel(ChannelID(bytes32(9))) == nil)
   }
 
-  @Test func aChannelWithASecretGoesBeforeAPublicOneOfTheSameName() throws {
-    let store = try fixture.store()
+  @Test func aChannelWithASecretGoesBeforeAPublicOneOfTheSameName() async throws {
+    let store = try await fixture.store()
     let everyones = ChannelKey.fromName("lab").channelID
-    try store.save(StoredChannel(id: everyones, name: "lab", createdAt: 2))
-    #expect(try store.channels(named: "lab").map(\.id) == [everyones])
-    try store.save(stored(1, "lab", at: 1))
-    #expect(try store.channels(named: "lab").map(\.id) == [channel])
-    #expect(try store.channels(named: "\(everyones)").map(\.id) == [everyones])
+    try await store.write([.channel(StoredChannel(id: everyones, name: "lab", createdAt: 2))])
+    #expect(try await store.channels(named: "lab").map(\.id) == [everyones])
+    try await store.write([.channel(stored(1, "lab", at: 1))])
+    #expect(try await store.channels(named: "lab").map(\.id) == [channel])
+    #expect(try await store.channels(named: "\(everyones)").map(\.id) == [everyones])
   }
 
-  @Test func channelsOfOneNameDifferInTheirIDs() throws {
-    let store = try fixture.store()
-    for number in [1, 2] { try store.save(stored(number, "lab", at: UInt64(number))) }
-    #expect(try store.channels(named: "lab").map(\.id) == [1, 2].map { ChannelID(bytes32($0)) })
-    for text in [channel.description, channel.hash.hex] {
-      #expect(try store.channels(named: text).map(\.id) == [channel])
+  @Test func channelsOfOneNameDifferInTheirIDs() async throws {
+    let store = try await fixture.store()
+    for number in [1, 2] {
+      try await store.write([.channel(stored(number, "lab", at: UInt64(number)))])
     }
-    try store.apply([.rename(channel, to: "old")])
-    #expect(try store.channels(named: "lab").map(\.id) == [ChannelID(bytes32(2))])
-    #expect(try fixture.store().channels(named: "old").map(\.id) == [channel])
+    #expect(
+      try await store.channels(named: "lab").map(\.id) == [1, 2].map { ChannelID(bytes32($0)) })
+    for text in [channel.description, channel.hash.hex] {
+      #expect(try await store.channels(named: text).map(\.id) == [channel])
+    }
+    try await store.write([.rename(channel, to: "old")])
+    #expect(try await store.channels(named: "lab").map(\.id) == [ChannelID(bytes32(2))])
+    #expect(try await fixture.store().channels(named: "old").map(\.id) == [channel])
   }
 
-  @Test func aForgottenChannelLeavesNothing() throws {
-    let store = try fixture.store()
+  @Test func aForgottenChannelLeavesNothing() async throws {
+    let store = try await fixture.store()
     for number in [1, 2] {
       var made = stored(number, "lab \(number)", at: 1)
       made.keys = [try #require(epochKey(0))]
-      try store.save(made)
+      try await store.write([.channel(made)])
       let entry = try #require(EntryID(bytes32(number).bytes))
-      try store.apply([
+      try await store.write([
         .keep(entry: [1, 2, 3], id: entry, channel: made.id),
         .identity(known("Anna", number), channel: made.id),
       ])
     }
-    try store.apply([.forgetChannel(channel)])
-    let again = try fixture.store()
-    #expect(try again.channels().map(\.name) == ["lab 2"])
-    #expect(try again.entries(of: channel).isEmpty && again.identities(of: channel).isEmpty)
+    try await store.write([.forgetChannel(channel)])
+    let again = try await fixture.store()
+    #expect(try await again.channels().map(\.name) == ["lab 2"])
+    #expect(try await again.entries(of: channel).isEmpty)
+    #expect(try await again.identities(of: channel).isEmpty)
     // Its keys would come back with a channel that is stored under the same id.
-    try again.save(stored(1, "lab 1", at: 1))
-    #expect(try again.channel(channel)?.keys.isEmpty == true)
+    try await again.write([.channel(stored(1, "lab 1", at: 1))])
+    #expect(try await again.channel(channel)?.keys.isEmpty == true)
     let other = ChannelID(bytes32(2))
-    #expect(try again.entries(of: other).count == 1 && again.identities(of: other).count == 1)
+    #expect(try await again.entries(of: other).count == 1)
+    #expect(try await again.identities(of: other).count == 1)
   }
 
-  @Test func aRestoredChannelIsMarkedUntilAMemberIsMet() throws {
-    let store = try StoreFixture().store()
+  @Test func aRestoredChannelIsMarkedUntilAMemberIsMet() async throws {
+    let store = try await StoreFixture().store()
     var channel = stored(1, "lab", at: 1)
     channel.isRestored = true
-    try store.save(channel)
-    #expect(try store.channels().map(\.isRestored) == [true])
-    try store.apply([.met(ChannelID(bytes32(2)))])
-    #expect(try store.channels().map(\.isRestored) == [true])
-    try store.apply([.met(channel.id)])
-    #expect(try store.channels().map(\.isRestored) == [false])
+    try await store.write([.channel(channel)])
+    #expect(try await store.channels().map(\.isRestored) == [true])
+    try await store.write([.met(ChannelID(bytes32(2)))])
+    #expect(try await store.channels().map(\.isRestored) == [true])
+    try await store.write([.met(channel.id)])
+    #expect(try await store.channels().map(\.isRestored) == [false])
   }
 
-  @Test func theRendezvousThatWorkedAreRemembered() throws {
-    let store = try fixture.store()
-    try store.save(stored(1, "lab", at: 1))
-    try store.apply([
+  @Test func theRendezvousThatWorkedAreRemembered() async throws {
+    let store = try await fixture.store()
+    try await store.write([.channel(stored(1, "lab", at: 1))])
+    try await store.write([
       .rendezvous(["a.example:1", "[2001:db8::1]:2"], channel: channel),
       .rendezvous(["b.example:1"], channel: ChannelID(bytes32(2))),
     ])
-    #expect(try fixture.store().channel(channel)?.rendezvous == ["a.example:1", "[2001:db8::1]:2"])
-    #expect(try store.channels().count == 1)
+    #expect(
+      try await fixture.store().channel(channel)?.rendezvous == ["a.example:1", "[2001:db8::1]:2"])
+    #expect(try await store.channels().count == 1)
   }
 
-  @Test func savingAgainKeepsTheKeysThatCameMeanwhile() throws {
-    let store = try fixture.store()
+  @Test func savingAgainKeepsTheKeysThatCameMeanwhile() async throws {
+    let store = try await fixture.store()
     var made = stored(1, "lab", at: 1)
     made.keys = [try #require(epochKey(0))]
-    try store.save(made)
-    try store.apply([.key(try #require(epochKey(1)), channel: channel)])
-    try store.save(made)
-    #expect(try store.channel(channel)?.keys.map(\.number) == [0, 1])
+    try await store.write([.channel(made)])
+    try await store.write([.key(try #require(epochKey(1)), channel: channel)])
+    try await store.write([.channel(made)])
+    #expect(try await store.channel(channel)?.keys.map(\.number) == [0, 1])
   }
 
-  @Test func entriesAreKeptAndForgottenPerChannel() throws {
-    let store = try fixture.store()
+  @Test func entriesAreKeptAndForgottenPerChannel() async throws {
+    let store = try await fixture.store()
     let other = ChannelID(bytes32(2))
-    try store.apply([
+    try await store.write([
       .keep(entry: [1], id: bytes32(1), channel: channel),
       .keep(entry: [2], id: bytes32(2), channel: channel),
       .keep(entry: [1], id: bytes32(1), channel: other),
       .delivered(bytes32(2), channel: channel),
     ])
-    #expect(try store.undelivered(in: channel) == [bytes32(1)])
-    try store.apply([
+    #expect(try await store.undelivered(in: channel) == [bytes32(1)])
+    try await store.write([
       .forget([bytes32(1), bytes32(77)], channel: channel),
       // Keeping an entry again does not mark it as undelivered.
       .keep(entry: [2], id: bytes32(2), channel: channel),
     ])
-    let reopened = try fixture.store()
-    #expect(try reopened.entries(of: channel) == [[2]])
-    #expect(try reopened.undelivered(in: channel).isEmpty)
-    #expect(try reopened.entries(of: other) == [[1]])
+    let reopened = try await fixture.store()
+    #expect(try await reopened.entries(of: channel) == [[2]])
+    #expect(try await reopened.undelivered(in: channel).isEmpty)
+    #expect(try await reopened.entries(of: other) == [[1]])
   }
 
-  @Test func anIdentityGrowsOlderAndStaysVerified() throws {
-    let store = try fixture.store()
+  @Test func anIdentityGrowsOlderAndStaysVerified() async throws {
+    let store = try await fixture.store()
     for identity in [
       known("anna", 1, seen: 100...200), known("anna", 1, seen: 150...150, verified: true),
       known("anna", 1, seen: 240...250), known("anna", 2, seen: 120...120),
-    ] { try store.apply([.identity(identity, channel: channel)]) }
-    let identities = try fixture.store().identities(of: channel)
+    ] { try await store.write([.identity(identity, channel: channel)]) }
+    let identities = try await fixture.store().identities(of: channel)
     #expect(
       identities == [
         known("anna", 2, seen: 120...120), known("anna", 1, seen: 100...250, verified: true),
       ])
-    #expect(try store.identities(of: ChannelID(bytes32(2))).isEmpty)
+    #expect(try await store.identities(of: ChannelID(bytes32(2))).isEmpty)
   }
 
-  @Test func everNewNamesWashOutOnlyWhatWasNeverVerified() throws {
-    let store = try fixture.store()
-    try store.apply([.identity(known("anna", 1, seen: 1...1, verified: true), channel: channel)])
-    try store.apply(
+  @Test func everNewNamesWashOutOnlyWhatWasNeverVerified() async throws {
+    let store = try await fixture.store()
+    try await store.write([
+      .identity(known("anna", 1, seen: 1...1, verified: true), channel: channel)
+    ])
+    try await store.write(
       (0..<9000).map {
         .identity(known("guest \($0)", $0 + 10, seen: 2...UInt64($0 + 2)), channel: channel)
       })
-    let names = try store.identities(of: channel).map(\.name)
+    let names = try await store.identities(of: channel).map(\.name)
     #expect(names.count <= 8193)
     #expect(names.contains("anna"))
     #expect(!names.contains("guest 0"))
     #expect(names.contains("guest 8999"))
   }
 
-  @Test func nobodyElseMayReadIt() throws {
-    let store = try fixture.store()
-    try store.save(stored(1, "lab", at: 1))
+  @Test func nobodyElseMayReadIt() async throws {
+    let store = try await fixture.store()
+    try await store.write([.channel(stored(1, "lab", at: 1))])
     var found = 0
     for suffix in ["", "-wal", "-shm"] {
       var status = stat()

@@ -75,16 +75,16 @@ struct TrustBookTests {
     #expect(book.noted(name, other, at: 200) == .new)
   }
 
-  @Test func oneMemberDoesNotEvictTheOthersFromTheStore() throws {
+  @Test func oneMemberDoesNotEvictTheOthersFromTheStore() async throws {
     let fixture = StoreFixture()
-    let store = try fixture.store()
+    let store = try await fixture.store()
     let channel = ChannelID(bytes32(7))
-    try store.apply([.identity(known("anna", 1, seen: 1...1), channel: channel)])
+    try await store.write([.identity(known("anna", 1, seen: 1...1), channel: channel)])
     let names = (0...2 * TrustBook.limit).map {
       Store.Change.identity(known("guest \($0)", 2, seen: 5...5), channel: channel)
     }
-    try store.apply(names)
-    let kept = try store.identities(of: channel)
+    try await store.write(names)
+    let kept = try await store.identities(of: channel)
     #expect(kept.contains { $0.key == anna } && kept.count <= 2 + TrustBook.namesPerKey)
     let book = TrustBook(
       [known("anna", 1, seen: 1...1)]

@@ -35,8 +35,8 @@ enum Layering {
       "Glibc", "Synchronization",
     ],
     "MusterStore": [
-      "MusterBase", "MusterCrypto", "MusterChannel", "MusterCore", "MusterDevices", "GRDB",
-      "Foundation", "Dispatch", "Glibc", "Synchronization",
+      "MusterBase", "MusterCrypto", "MusterChannel", "MusterCore", "MusterDevices", "CSQLite",
+      "Dispatch", "Glibc", "Synchronization",
     ],
     "MusterNetwork": [
       "MusterBase", "MusterWire", "MusterCrypto", "MusterDiscovery", "MusterDevices",

@@ -186,7 +186,7 @@ public enum Administration {
           "no node runs on the data directory \(path)",
           hint: "start one with muster join, or name its directory with --data")
       }
-      return try OfflineAdministration(directory).perform(request)
+      return try await OfflineAdministration(directory).perform(request)
     }
     guard let reply else { throw ControlSocket.noAnswer(in: path) }
     guard let failure = reply.failure else { return reply }

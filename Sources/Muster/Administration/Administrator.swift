@@ -7,47 +7,39 @@ import MusterDiscovery
 import MusterStore
 import MusterWire
 
-/// Carries out administrative requests on a `Node` value, with or without sockets, and its store.
+/// Carries out an administrative request on a `Node` value, with or without sockets.
+///
+/// It does no I/O: the caller reads the store before, then executes `outputs`, makes `changes`
+/// durable, and finishes the commits of `writes`.
 struct Administrator {
-  let store: Store
+  /// What the store holds of the requested channels.
+  let stored: RequestedChannels
   /// This node's display name where it is in no channel.
   let ownName: String
-  /// The outputs of the node's methods, to be executed by the caller.
-  var outputs: [Node.Output] = []
+  /// The outputs that can be executed before the changes are durable.
+  private(set) var outputs: [Node.Output] = []
+  /// The writes that the node requests.
+  private(set) var writes = NodeWrites()
   /// Changes of the store that the node has no part in.
   private var ownChanges: [Store.Change] = []
+  /// The member of a channel whose key the user has confirmed.
+  private(set) var verified: (member: NodeID, channel: ChannelID)?
 
-  init(_ store: Store, ownName: String) {
-    self.store = store
+  init(_ stored: RequestedChannels, ownName: String) {
+    self.stored = stored
     self.ownName = ownName
   }
 
-  /// The writes in `outputs` that must be durable before the request succeeds.
+  /// The changes that must be durable before the request succeeds.
   var changes: [Store.Change] {
-    ownChanges
-      + outputs.flatMap { output -> [Store.Change] in
-        switch output {
-        case .write(let change, let channel): [.init(change, in: channel)]
-        case .commit(let changes, let commit): changes.map { .init($0, in: commit.channel) }
-        default: []
-        }
+    ownChanges + writes.changes.map { .init($0.change, in: $0.channel) }
+      + writes.commits.flatMap { commit in
+        commit.changes.map { .init($0, in: commit.id.channel) }
       }
   }
 
-  /// The commits to finish once the changes are durable.
-  var commits: [CommitID] {
-    outputs.compactMap { if case .commit(_, let commit) = $0 { commit } else { nil } }
-  }
-
-  /// The `outputs` that can be executed before the changes are durable.
-  var otherOutputs: [Node.Output] {
-    outputs.filter { output in
-      switch output {
-      case .write, .commit: false
-      default: true
-      }
-    }
-  }
+  /// Takes the outputs of one of the node's methods.
+  mutating func take(_ outputs: [Node.Output]) { self.outputs += writes.take(outputs) }
 
   mutating func perform(
     _ request: Administration.Request, _ node: inout Node, at now: Instant
@@ -56,12 +48,12 @@ struct Administrator {
     switch request.verb {
     case .create: reply.channels = [try create(request, by: node.identity)]
     case .list:
-      for stored in try store.channels() { reply.channels.append(try summary(of: stored, node)) }
-    case .show: reply.channels = [try summary(of: try stored(request), node)]
+      for stored in stored.all { reply.channels.append(summary(of: stored, node)) }
+    case .show: reply.channels = [summary(of: try stored(request), node)]
     case .grant: try grant(request, &node, at: now)
     case .revoke:
       reply.removal = try revoke(request, &node, at: now)
-      if request.isDryRun { reply.channels = [try summary(of: try stored(request), node)] }
+      if request.isDryRun { reply.channels = [summary(of: try stored(request), node)] }
     case .invite: reply.invite = try invite(request, &node, at: now)
     case .verify: reply.code = try verify(request, node)
     case .rename: reply.channels = [try rename(request, node)]
@@ -74,7 +66,7 @@ struct Administrator {
 
   // MARK: Channels
 
-  private func create(
+  private mutating func create(
     _ request: Administration.Request, by identity: Identity
   ) throws(MusterError) -> Administration.ChannelSummary {
     let name = request.channel ?? ""
@@ -91,7 +83,7 @@ struct Administrator {
     var stored = StoredChannel(id: genesis.channelID, name: name, createdAt: seconds)
     stored.genesis = genesis.bytes
     stored.keys = [EpochKey(number: 0, key: key)]
-    try store.save(stored)
+    ownChanges.append(.channel(stored))
     return summary(of: stored, for: identity.id)
   }
 
@@ -99,7 +91,7 @@ struct Administrator {
   /// whose key is their name do not count: the others are meant before them.
   private func checkNew(_ name: String) throws(MusterError) {
     try ChannelName.check(name)
-    let isTaken = try store.channels(named: name).contains { !$0.isPublic }
+    let isTaken = stored.all.named(name).contains { !$0.isPublic }
     guard !isTaken else {
       throw MusterError(
         "there is a channel \(name) already", hint: "choose another name, or another --data")
@@ -120,7 +112,7 @@ struct Administrator {
     try checkNew(name)
     ownChanges.append(.rename(stored.id, to: name))
     stored.name = name
-    return try summary(of: stored, node)
+    return summary(of: stored, node)
   }
 
   /// Deletes all that is stored of the requested channel, after what is still being written of it.
@@ -128,7 +120,7 @@ struct Administrator {
     _ request: Administration.Request, _ node: borrowing Node
   ) throws(MusterError) -> Administration.ChannelSummary {
     let stored = try unused(request, node)
-    let summary = try summary(of: stored, node)
+    let summary = summary(of: stored, node)
     ownChanges.append(.forgetChannel(stored.id))
     return summary
   }
@@ -148,7 +140,7 @@ struct Administrator {
   private func stored(
     _ request: Administration.Request
   ) throws(MusterError) -> StoredChannel {
-    guard let name = request.channel, let stored = try store.channel(named: name) else {
+    guard let name = request.channel, let stored = try stored.channel(named: name) else {
       throw MusterError(
         "no channel \(DisplayText.sanitized(request.channel ?? "", limit: 64)) is known here",
         hint: "see muster channel list, and --data")
@@ -163,15 +155,14 @@ struct Administrator {
   ) throws(MusterError) -> StoredChannel {
     let stored = try stored(request)
     guard !node.channelIDs.contains(stored.id) else { return stored }
-    guard var setup = stored.setup else {
+    guard var setup = self.stored.setup(of: stored) else {
       throw stored.keys.isEmpty
         ? MusterError(CommandRefusal.openChannel)
         : MusterError(
           "what is remembered of \(stored.name) is damaged", hint: "ask for a new invite")
     }
-    try store.fill(&setup)
     setup.credential = nil
-    outputs += node.join(setup, call: false, at: now)
+    take(node.join(setup, call: false, at: now))
     return stored
   }
 
@@ -183,9 +174,10 @@ struct Administrator {
     let stored = try enteredWithOwner(request, &node, at: now)
     let member = try member(request, in: stored, node)
     do {
-      outputs += try node.grant(
-        request.role ?? .attendee, to: member, expiresAt: request.expiresAt ?? 0,
-        in: stored.id, at: now)
+      take(
+        try node.grant(
+          request.role ?? .attendee, to: member, expiresAt: request.expiresAt ?? 0,
+          in: stored.id, at: now))
     } catch { throw MusterError(error) }
   }
 
@@ -207,7 +199,7 @@ struct Administrator {
     let members = named == nil ? [key] : invited
     if !request.isDryRun {
       do {
-        outputs += try node.revoke(key, isForced: request.isForced, in: stored.id, at: now)
+        take(try node.revoke(key, isForced: request.isForced, in: stored.id, at: now))
       } catch { throw MusterError(error) }
     }
     return Administration.RemovalSummary(
@@ -242,27 +234,27 @@ struct Administrator {
         uses: request.uses ?? 1, roleExpiresAt: request.roleExpiresAt ?? 0, peers: request.peers,
         rendezvous: request.rendezvous,
         in: stored.id, at: now)
-      outputs += made.outputs
+      take(made.outputs)
       return made.invite.url
     } catch { throw MusterError(error) }
   }
 
-  private func verify(
+  private mutating func verify(
     _ request: Administration.Request, _ node: borrowing Node
   ) throws(MusterError) -> String {
     let stored = try stored(request)
     let member = try member(request, in: stored, node)
     if request.confirm {
-      let known = try store.identities(of: stored.id).filter { $0.key == member }
+      let known = self.stored.identities(of: stored.id).filter { $0.key == member }
       guard !known.isEmpty else {
         throw MusterError("that member was never seen here", hint: "meet in the channel first")
       }
-      try store.apply(
-        known.map { identity in
-          var verified = identity
-          verified.isVerified = true
-          return .identity(verified, channel: stored.id)
-        })
+      ownChanges += known.map { identity in
+        var verified = identity
+        verified.isVerified = true
+        return .identity(verified, channel: stored.id)
+      }
+      verified = (member, stored.id)
     }
     return VerificationCode.text(channel: stored.id, node.id, member)
   }
@@ -276,7 +268,7 @@ struct Administrator {
     }
     if let bytes = Hex.decode(text), let key = Bytes32(bytes) { return NodeID(key) }
     let isID = Hex.isID(text)
-    var found = TrustBook(try store.identities(of: stored.id)).keys(matching: text)
+    var found = TrustBook(self.stored.identities(of: stored.id)).keys(matching: text)
     let present = node.members(of: stored.id)
       .filter { isID ? $0.id.isNamed(by: text) : $0.name == text }.map(\.id)
     let withRole = node.roles(in: stored.id).map(\.member).filter { $0.isNamed(by: text) }
@@ -314,18 +306,17 @@ struct Administrator {
 
   private func summary(
     of stored: StoredChannel, _ node: borrowing Node
-  ) throws(MusterError) -> Administration.ChannelSummary {
+  ) -> Administration.ChannelSummary {
     var summary = summary(of: stored, for: node.id)
     let genesis = stored.genesis.flatMap { SignedGenesis.verified($0) }
     let seconds = WallClock.milliseconds / 1000
     // The node knows more than the store while it is in the channel.
-    var rights = node.rights(in: stored.id)
-    if rights == nil { rights = try store.rights(in: stored) }
+    let rights = node.rights(in: stored.id) ?? self.stored.rights(in: stored)
     let roles = rights?.members(at: seconds) ?? []
     summary.invites = (rights?.invites(at: seconds) ?? []).map(Self.summary)
     let own = node.ownMember(in: stored.id)
     let online = (node.members(of: stored.id) + [own].compactMap { $0 }).map(\.id)
-    let known = try store.identities(of: stored.id)
+    let known = self.stored.identities(of: stored.id)
     var members: [NodeID] = roles.map(\.member)
     for identity in known where !members.contains(identity.key) { members.append(identity.key) }
     for member in members {

@@ -9,7 +9,7 @@ import MusterWire
 extension IdentityBackup {
   /// The plaintext of a backup: JSON, with byte strings in base64 (RFC 4648 section 4) and times in
   /// seconds since 1970.
-  struct Content: Codable {
+  struct Content: Codable, Sendable {
     /// The Ed25519 seed of the identity, 32 bytes.
     var seed: Data
     /// The display name last used.
@@ -17,7 +17,7 @@ extension IdentityBackup {
     var channels: [Channel] = []
 
     /// A remembered channel (`StoredChannel`).
-    struct Channel: Codable {
+    struct Channel: Codable, Sendable {
       var id: Data
       var name: String
       var createdAt: UInt64
@@ -33,13 +33,13 @@ extension IdentityBackup {
     }
 
     /// A channel key.
-    struct Key: Codable {
+    struct Key: Codable, Sendable {
       var epoch: UInt32
       var secret: Data
     }
 
     /// A member's key that its user knows (`KnownIdentity`).
-    struct Member: Codable {
+    struct Member: Codable, Sendable {
       var key: Data
       var name: String
       var firstSeen: UInt64
@@ -51,8 +51,8 @@ extension IdentityBackup {
 
 extension IdentityBackup.Content {
   init(
-    of identity: Identity, named name: String?, in store: Store
-  ) throws(MusterError) {
+    of identity: Identity, named name: String?, in store: StoreSnapshot
+  ) throws {
     seed = identity.withSeed { Data($0) }
     self.name = name
     for stored in try store.channels() {
@@ -112,21 +112,20 @@ extension IdentityBackup.Content.Channel {
     }
   }
 
-  /// Stores the channel; of one that is stored already, only what is missing.
-  func restore(into store: Store) throws(MusterError) {
-    guard let hash = Bytes32(id) else { return }
+  /// The changes that store the channel; of one that is stored already, only what is missing.
+  func changes(to store: StoreSnapshot) throws -> [Store.Change] {
+    guard let hash = Bytes32(id) else { return [] }
     let id = ChannelID(hash)
     let backup = stored(id)
     var channel = try store.channel(id) ?? backup
     let known = channel.keys.map(\.number)
     channel.keys += backup.keys.filter { !known.contains($0.number) }
     channel.credential = channel.credential ?? backup.credential
-    try store.save(channel)
-    try store.apply(
-      entries.map { .keep(entry: Array($0), id: SignedEntry.id(of: Array($0)), channel: id) }
-        + members.compactMap { member in
-          Bytes32(member.key).map { .identity(member.known($0), channel: id) }
-        })
+    return [.channel(channel)]
+      + entries.map { .keep(entry: Array($0), id: SignedEntry.id(of: Array($0)), channel: id) }
+      + members.compactMap { member in
+        Bytes32(member.key).map { .identity(member.known($0), channel: id) }
+      }
   }
 
   private func stored(_ id: ChannelID) -> StoredChannel {

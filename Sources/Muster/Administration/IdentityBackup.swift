@@ -38,8 +38,10 @@ public enum IdentityBackup {
         "there is no identity in \(directory.path) yet",
         hint: "name the directory with --data; muster join and muster channel create make one")
     }
-    let content = try Content(
-      of: identity, named: directory.displayName(), in: try Store.open(directory))
+    let name = directory.displayName()
+    let store = try await Store.open(directory)
+    let content = try await store.read { try Content(of: identity, named: name, in: $0) }
+    await store.close()
     let plaintext: [UInt8]
     do { plaintext = try content.encoded() } catch {
       throw MusterError("the backup cannot be made (\(error))", hint: "check the data directory")
@@ -81,10 +83,13 @@ public enum IdentityBackup {
         "\(directory.path) has another identity, \(present.id)",
         hint: "use --data with a new directory, or move this one away")
     }
-    let store = try Store.open(directory)
+    let store = try await Store.open(directory)
     // The identity comes first: a node that starts after a failure would make another one.
     try directory.store(identity)
-    for channel in content.channels { try channel.restore(into: store) }
+    for channel in content.channels {
+      try await store.write(try await store.read { try channel.changes(to: $0) })
+    }
+    await store.close()
     if let name = content.name, directory.displayName() == nil {
       directory.remember(displayName: name)
     }

@@ -14,17 +14,21 @@ struct OfflineAdministration {
 
   func perform(
     _ request: Administration.Request
-  ) throws(MusterError) -> Administration.Reply {
-    let store = try Store.open(directory)
+  ) async throws(MusterError) -> Administration.Reply {
+    let store = try await Store.open(directory)
+    let stored = try await store.read {
+      try RequestedChannels(for: request, besides: [], in: $0)
+    }
     var entropy = Entropy.system
     let now = BootClock.now
     var node = Node(
       identity: try directory.identity(), entropy: entropy.fork(), seed: entropy.u64())
     node.setWallClock(millisecondsSince1970: WallClock.milliseconds, at: now)
     let ownName = directory.displayName() ?? Configuration.defaultName
-    var administrator = Administrator(store, ownName: ownName)
+    var administrator = Administrator(stored, ownName: ownName)
     let reply = try administrator.perform(request, &node, at: now)
-    try store.apply(administrator.changes)
+    try await store.write(administrator.changes)
+    await store.close()
     return reply
   }
 }

@@ -86,10 +86,10 @@ enum Diagnostics {
 
   /// The rendezvous servers that earlier runs stored in the data directory, and findings about
   /// errors in reading them.
-  static func rememberedRendezvous(_ given: String?) -> ([String], [Finding]) {
+  static func rememberedRendezvous(_ given: String?) async -> ([String], [Finding]) {
     guard let path = given ?? DataDirectory.defaultPath else { return ([], []) }
     do {
-      return (try Store.rendezvous(in: path), [])
+      return (try await Store.rendezvous(in: path), [])
     } catch {
       return (
         [],

@@ -55,7 +55,7 @@ struct DoctorCommand: AsyncParsableCommand {
         kind: .usage)
     }
     let interfaces = chosen.isEmpty ? known : known.filter { chosen.contains($0.name) }
-    let (remembered, trouble) = Diagnostics.rememberedRendezvous(data)
+    let (remembered, trouble) = await Diagnostics.rememberedRendezvous(data)
     async let reachability = ReachabilityReport.ask(
       rendezvous, remembered: remembered, interfaces: chosen, mapsPorts: !noPortMapping)
     async let multicast = Diagnostics.multicast(interfaces)

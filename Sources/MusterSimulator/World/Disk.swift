@@ -16,8 +16,11 @@ struct Disk: Sendable {
     var commit: CommitID?
     /// The messages to show to users once the changes are written.
     var messages: [TextMessage] = []
-    /// The authors allowed to write at the time of the request (`NodeWrites.writers`).
+    /// The authors that the node knew at the request to be allowed to write messages; nil for all
+    /// authors. The rights may change before a slow disk finishes the write.
     var writers: [NodeID]?
+    /// Whether the messages that the changes note as shown do not wait for the write.
+    var isAlreadyShown = false
     /// The number of the process that requested the write (`SimulatedNode.run`).
     var run: Int
     /// The time at which the process requested the write.
@@ -67,6 +70,10 @@ struct Disk: Sendable {
   mutating func submit(_ job: Job, at now: Instant) {
     var job = job
     job.askedAt = now
+    guard !job.changes.isEmpty else {
+      job.dueAt = jobs.last?.dueAt ?? now
+      return jobs.append(job)
+    }
     let delay = prng.duration(.microseconds(50), conditions.longestDelay)
     job.dueAt = max(now + delay, jobs.last?.dueAt ?? now)
     job.fails = prng.chance(conditions.failures)
@@ -102,6 +109,9 @@ struct Disk: Sendable {
     let written = jobs.prefix(kept).filter { !$0.fails }
     for job in written { job.changes.forEach { apply($0) } }
     let dropped = jobs.dropFirst(kept) + jobs.prefix(kept).filter(\.fails)
+    for job in dropped where job.isAlreadyShown {
+      for case .delivered(let id) in job.changes { shownUnwritten.append(id) }
+    }
     let lost = (unwritten + dropped.flatMap(\.changes.entryIDs)).filter { !holds($0) }
     let shownAgain = shownUnwritten.filter { holds($0) && !shown.contains($0) }
     (jobs, unwritten, shownUnwritten) = ([], [], [])
@@ -129,38 +139,21 @@ extension Disk {
   mutating func record(_ outputs: [Node.Output], of node: inout Node, at now: Instant) {
     var writes = NodeWrites()
     for output in outputs { writes.take(output) }
-    for change in writes.changes + writes.commits.flatMap(\.changes) { apply(change) }
+    for change in writes.allChanges { apply(change) }
     for commit in writes.commits {
       record(node.finish(commit.id, isDurable: true, at: now), of: &node, at: now)
     }
   }
 }
 
+extension NodeWrites {
+  /// The changes in the order in which they are written.
+  var allChanges: [Node.Change] { changes.map(\.change) + commits.flatMap(\.changes) }
+}
+
 extension [Node.Change] {
   /// The ids of the entries among the changes.
   fileprivate var entryIDs: [EntryID] {
     compactMap { if case .entry(_, let id) = $0 { id } else { nil } }
-  }
-}
-
-/// The writes that a node requests in the outputs of one call.
-struct NodeWrites: Sendable {
-  var changes: [Node.Change] = []
-  /// The messages to show once `changes` are written.
-  var messages: [TextMessage] = []
-  var commits: [(changes: [Node.Change], id: CommitID)] = []
-  /// The authors that the node knew at the request to be allowed to write messages; nil for all
-  /// authors. The rights may change before a slow disk finishes the write.
-  var writers: [NodeID]?
-
-  /// Collects an output that requests a write; returns false for other outputs.
-  @discardableResult
-  mutating func take(_ output: Node.Output) -> Bool {
-    switch output {
-    case .write(let change, in: _): changes.append(change)
-    case .commit(let changes, let commit): commits.append((changes, commit))
-    default: return false
-    }
-    return true
   }
 }

@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCore
+import MusterCrypto
 
 /// A simulated network driven by the virtual clock.
 protocol VirtualNetwork: Sendable {
@@ -119,18 +120,23 @@ extension World {
   }
 
   /// Submits the writes of a node to its host's disk, first the changes that the node does not wait
-  /// for. As in a real process, users see messages only after the write.
-  mutating func submit(_ writes: NodeWrites, of index: Int) {
+  /// for. As in a real process, users see messages only after the write. `writers` is as in
+  /// `Disk.Job`.
+  mutating func submit(_ writes: NodeWrites, of index: Int, writers: [NodeID]? = nil) {
     let run = nodes[index].run
-    if !writes.changes.isEmpty {
+    var job = Disk.Job(
+      changes: writes.changes.map(\.change), messages: writes.messages.map(\.message),
+      writers: writers, run: run)
+    if writes.showsOnlyMessages(of: nodes[index].identity.id) {
       nodes[index].disk.submit(
-        Disk.Job(
-          changes: writes.changes, messages: writes.messages, writers: writes.writers, run: run),
-        at: now)
+        Disk.Job(changes: [], messages: job.messages, writers: writers, run: run), at: now)
+      job.messages = []
+      job.isAlreadyShown = true
     }
-    for (changes, commit) in writes.commits {
+    if !job.changes.isEmpty || !job.messages.isEmpty { nodes[index].disk.submit(job, at: now) }
+    for commit in writes.commits {
       nodes[index].disk.submit(
-        Disk.Job(changes: changes, commit: commit, run: run), at: now)
+        Disk.Job(changes: commit.changes, commit: commit.id, run: run), at: now)
     }
   }
 

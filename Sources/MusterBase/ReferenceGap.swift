@@ -1,4 +1,4 @@
-/// Tells which frames of a VP8 stream cannot be decoded after earlier ones were left out.
+/// Finds the frames of a VP8 stream that cannot be decoded after earlier ones were left out.
 ///
 /// A frame refers to frames of its own temporal layer and of those below, and a base-layer frame to
 /// base-layer frames only.

@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The signals by which a user ends a command: SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which tells
+/// The signals by which a user ends a command: SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which means
 /// that the terminal is gone, where it was not ignored from the start (by nohup).
 package enum Interruption {
   private static let state = Atomic(false)

@@ -100,7 +100,7 @@ public struct PathController: Sendable {
     roundTrip.map { inFlight.excess(at: estimate, roundTrip: $0, now: now) } ?? .zero
   }
 
-  /// Counts a packet; `asks` tells whether its payload asks for feedback. Returns whether the
+  /// Counts a packet; `asks` says whether its payload asks for feedback. Returns whether the
   /// estimate falls, since feedback is overdue.
   @discardableResult
   public mutating func sent(bytes: Int, asks: Bool, at now: Instant) -> Bool {

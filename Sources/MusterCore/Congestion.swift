@@ -131,7 +131,7 @@ struct Congestion: Sendable {
     }
   }
 
-  /// Records a sealed packet of a link; `isReleased` tells that it has waited for its turn, and
+  /// Records a sealed packet of a link; `isReleased` says that it has waited for its turn, and
   /// `probe` that it is part of a probe. Returns whether the estimate of its path falls, since
   /// reports are overdue.
   mutating func sent(
@@ -269,7 +269,7 @@ struct Congestion: Sendable {
     for link in histories.keys where link.peer == peer { histories[link] = LinkHistory() }
   }
 
-  /// Descriptions of violated invariants; `isOpen` tells whether a link exists.
+  /// Descriptions of violated invariants; `isOpen` returns whether a link exists.
   func checkInvariants(isOpen: (SessionLinkID) -> Bool) -> [String] {
     var found: [String] = []
     if !reporters.isConsistent || !paths.isConsistent {

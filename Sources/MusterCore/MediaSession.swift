@@ -201,7 +201,7 @@ struct CallMedia: Sendable {
   // MARK: Packets
 
   /// Returns the next packet of audio to the peer; nil if this node's role or mute state does not
-  /// allow audio, and for a frame that a long packet will have.
+  /// allow audio, or if the frame goes out in a long packet.
   mutating func sendAudio(
     _ audio: EncodedAudio, timestamp: UInt32, at now: Instant
   ) -> OutgoingPayload? {

@@ -98,7 +98,8 @@ extension MediaSessions {
     notify(of: stream, sessionAt: index, &out)
     guard let layer = selection?.keyframe else { return }
     if cachedFrames(of: stream, layer: layer, forSessionAt: index, at: now) != nil {
-      // The next frame shows how much the path has room for.
+      // `provideOwedKeyframe` sends them after the next frame, whose wait shows what the path
+      // has room for.
       _ = sessions[at: index].call?.outgoing.update(stream) { $0.oweKeyframe(ofLayer: layer) }
     } else {
       requestKeyframe(of: stream, layer: layer, forSessionAt: index, at: now, &out)

@@ -118,7 +118,7 @@ extension Node {
   }
 
   /// Seals a payload as one datagram; false if the link has no session.
-  /// `isReleased` tells that the payload has waited for its turn; it may be part of a probe.
+  /// `isReleased` says that the payload has waited for its turn; it may be part of a probe.
   @discardableResult
   mutating func send(
     _ payload: OutgoingPayload, isReleased: Bool = false, probe: ProbeCluster.ID? = nil,

@@ -53,8 +53,8 @@ extension Node {
     roundTripChanged(of: path)
   }
 
-  /// Takes a report of a peer. While media flows, reports measure the round trip ten times a
-  /// second, pings only every few seconds.
+  /// Handles congestion feedback of a peer. It measures the round trip, too: every 100 ms with
+  /// video and every 250 ms with audio alone, while pings are sent once a second.
   mutating func receiveFeedback(
     _ payload: [UInt8], over session: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) {

@@ -132,8 +132,8 @@ public struct MediaStatistics: Equatable, Sendable {
   public var frames: UInt64 = 0
   /// The number of frames not delivered, from gaps in the PictureID; received media only.
   public var framesLost: UInt64 = 0
-  /// The number of intervals of more than 200 ms between frames, except pauses of the source;
-  /// received media only.
+  /// The number of freezes (`FreezeMeter`): intervals between shown frames of more than three mean
+  /// intervals and more than the mean and 150 ms, except pauses of the source; received media only.
   public var freezes: UInt64 = 0
   /// The total duration of the intervals counted in `freezes`.
   public var totalFreezesDuration: Duration = .zero

@@ -40,7 +40,7 @@ public final class IVFReader {
     guard rate > 0, scale > 0 else { throw Self.damaged(stream, "a time base of zero") }
   }
 
-  /// The next frame; nil at the end of the file, also if the last frame is truncated.
+  /// The next frame; nil at the end of the file, or if the last frame is truncated.
   public func next() throws(DeviceError) -> Frame? {
     guard var header = try stream.read(count: Self.frameHeaderBytes),
       header.count == Self.frameHeaderBytes

@@ -38,7 +38,7 @@ public final class Y4MReader {
 
   deinit { scratch.deallocate() }
 
-  /// The next frame; nil at the end of the stream, also if the last frame is truncated.
+  /// The next frame; nil at the end of the stream, or if the last frame is truncated.
   public func next() throws(DeviceError) -> I420Frame? {
     guard try skipFrameHeader(), try stream.read(into: scratch) == .complete else { return nil }
     let frame = pool.frame()

@@ -106,7 +106,7 @@ public struct AudioSender: Sendable {
   public var needsLongPackets: Bool { wantsLongPackets || sendsLongPackets }
 
   /// Returns the next packet, with a copy of an earlier one if there are copies and the source did
-  /// not pause in between; nil for a frame that a long packet will have.
+  /// not pause in between; nil if the frame goes out in a long packet.
   public mutating func send(
     _ audio: EncodedAudio, timestamp: UInt32, at now: Instant
   ) -> (header: RTPHeader, payload: ArraySlice<UInt8>)? {

@@ -3,7 +3,7 @@ public struct SequenceUnwrapper: Equatable, Sendable {
   /// The highest extended sequence number so far; nil before the first call of `unwrap`.
   public private(set) var highest: Int64?
 
-  /// Creates an unwrapper without sequence numbers so far.
+  /// Creates an unwrapper that has seen no sequence number yet.
   public init() {}
 
   /// Returns the extended number nearest to the highest, without recording it.

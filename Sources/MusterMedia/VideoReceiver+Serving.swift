@@ -67,12 +67,12 @@ extension VideoReceiver {
     }
   }
 
-  /// Whether a keyframe, of which or before which a first packet arrived at `begunAt`, may change
-  /// the active layer. One that is older than the last frame may not if packets of the active layer
-  /// have arrived since: the keyframe was completed late, and the sender may have left that layer.
-  /// If none have, the sender begins the layer with cached frames. A keyframe captured at the same
-  /// time may: a sender that encodes the larger layer first has sent that before it changes to the
-  /// smaller one.
+  /// Whether a keyframe may make its layer the active one; `begunAt` is the arrival of the first
+  /// packet that waited for it. A keyframe older than the last frame may not if packets of the
+  /// active layer have arrived since: it was completed late, and the sender may have left its
+  /// layer. If none have, the sender begins the layer with cached frames. A keyframe captured at
+  /// the same time may: a sender that encodes the larger layer first has sent that before it
+  /// changes to the smaller one.
   private func mayTakeOver(_ frame: AssembledFrame, begunAt: Instant?, at now: Instant) -> Bool {
     guard let current = activeLayer, let age = age(of: frame),
       now - current.lastNewAt < LayerReceiver.silence

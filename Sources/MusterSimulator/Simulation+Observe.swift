@@ -39,7 +39,7 @@ extension Simulation {
   }
 
   /// Checks a message that a node shows to its user. `shownAt` is the time at which the node
-  /// emitted the message, and `writers` are the authors that the node knew at that time to be
+  /// emitted the message, and `writers` are the authors that the node believed at that time were
   /// allowed to write; nil for all authors.
   mutating func observe(
     _ message: TextMessage, at index: Int, shownAt: Instant, writers: [NodeID]?

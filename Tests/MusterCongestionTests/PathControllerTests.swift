@@ -256,13 +256,13 @@ struct PathControllerTests {
 
     controller = PathController()
     controller.sent(bytes: 750, asks: true, at: start)
-    // Silence is no longer noticed as soon as at the start.
+    // After five reports, silence lowers the estimate after 3 s rather than 1 s.
     for _ in 0..<5 { _ = controller.reported(report(until: start), at: start + .milliseconds(50)) }
     for (time, excess) in send(for: 1_000) {
       // The round trip and the allowance are 400 ms.
       #expect(abs(excess.inMilliseconds - max(time - 400, 0)) < 21, "\(time) ms")
     }
-    // If nothing follows, no report can tell that they were lost.
+    // If nothing follows, no report can say that they were lost.
     let end = start + .milliseconds(1_000)
     #expect(controller.excessInFlight(at: end + .milliseconds(999)) > .milliseconds(590))
     #expect(controller.excessInFlight(at: end + .milliseconds(1_700)) == .zero)

@@ -13,7 +13,7 @@ private struct Paced {
   static let key = ChannelKey.fromName("\(Marker.text) paced")
   var world: CoreWorld
 
-  /// `startsLate` tells that nothing has happened yet.
+  /// With `startsLate`, nothing has happened yet.
   init(startsLate: Bool = false) {
     world = CoreWorld(3, seed: 5) { _, configuration in
       if startsLate { configuration.videoBitrate = 100 }

@@ -4,7 +4,7 @@ import MusterDiscovery
 import MusterWire
 import Testing
 
-/// The key of the channel of most tests, and that of a channel which its members are not in.
+/// The key of the channel that most tests use, and the key of a second channel.
 let testKey = ChannelKey.fromName("mesh tests")
 let otherKey = ChannelKey.fromName("another channel")
 

@@ -36,7 +36,7 @@ struct LayerAllocationTests {
     #expect(abs(actual - bitrate) <= bitrate / 20, "\(actual)")
   }
 
-  /// Also a smaller layer is sent at no more than the rate requested.
+  /// The frame rate requested limits smaller layers, too.
   @Test(arguments: [
     (nil, step(1, 2)), (300, step(1, 2)), (180, step(1, 2)), (140, step(0, 2)), (30, step(0, 1)),
     (12, step(0, 0)),
@@ -221,7 +221,7 @@ struct BandwidthTests {
     #expect(limited.streams[.camera]?.why == .bandwidth)
   }
 
-  /// A change that the receiver requests, and the first step, hold nothing up.
+  /// Neither the first step nor a change that the receiver requests delays the next rise.
   @Test func aStreamRisesTenSecondsAfterARiseAndThreeAfterAFall() {
     let limited = Limited()
     func mayRise(onlyAfter milliseconds: Int) -> Bool {

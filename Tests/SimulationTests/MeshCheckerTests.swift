@@ -290,7 +290,8 @@ struct MessageCheckerTests {
     #expect((fault != nil) == isFault)
   }
 
-  /// Whether it has arrived by then, or is not taken before its author may write again.
+  /// Message 1 has arrived before message 2 is shown, or is accepted later, when its author may
+  /// write again.
   @Test(arguments: [true, false], [20, 800])
   func aMessageWhoseAuthorLostItsRightMayBeOvertaken(isWithheld: Bool, arrival: Int) {
     var checker = MessageChecker()

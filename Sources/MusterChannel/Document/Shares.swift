@@ -33,7 +33,7 @@ struct Shares: Sendable {
     principals[author].flatMap { shares[$0]?.authors[author] } ?? 0
   }
 
-  /// Counts an entry of an author; the entries that the author has already move to `principal`.
+  /// Counts an entry of an author; the author's existing entries move to `principal`.
   mutating func add(_ author: NodeID, of principal: NodeID) {
     move(author, to: principal)
     add(1, author, of: principal)

@@ -124,7 +124,7 @@ extension Rights {
   }
 
   /// What a redemption gives the key that shows it; nil if it is not valid as far as this document
-  /// tells: the owner who signed the invite may be unknown.
+  /// shows: the owner who signed the invite may be unknown.
   func decision(
     on redemption: Redemption, shownBy member: NodeID, at wallSeconds: UInt64
   ) -> RoleDecision? {

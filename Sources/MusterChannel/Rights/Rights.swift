@@ -77,7 +77,7 @@ public struct Rights: Sendable {
     decision(of: member, at: wallSeconds).role
   }
 
-  /// Whether a member has a capability at a time in seconds since 1970.
+  /// Whether a member's role at a time in seconds since 1970 gives it a capability.
   public func may(
     _ capability: Capability, _ member: NodeID, at wallSeconds: UInt64
   ) -> Bool {

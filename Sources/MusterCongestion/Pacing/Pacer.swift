@@ -47,7 +47,7 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
     @inlinable var isComplete: Bool { packets >= ProbeCluster.packets && bytes >= cluster.bytes }
   }
 
-  /// The bytes that may leave at once, as the time that they take at the pacing rate.
+  /// The burst size, as its duration at the pacing rate.
   @inlinable public static var burst: Duration { .milliseconds(5) }
   /// The pacing rate in multiples of the path's, so that a queue in the pacer empties.
   @inlinable public static var headroom: Double { 1.1 }

@@ -55,7 +55,7 @@ package struct ProbeController: Sendable {
     firstAt.map { pending != nil && now - $0 < Self.startTime } ?? true
   }
 
-  /// Takes the estimate after a report, and returns the cluster to send now. `recovered` tells
+  /// Takes the estimate after a report, and returns the cluster to send now. `recovered` says
   /// that the queue, which had to drain, is steady again; `isApplicationLimited` that the
   /// application sends, or sent until just now, much less than the estimate.
   package mutating func next(

@@ -2,13 +2,13 @@ import MusterBase
 
 /// The packets of a path that no report covers yet.
 ///
-/// Where reports stay away, since the path has become too narrow even for them, what is in flight
-/// tells so long before `Silence` does (the congestion window that Chromium sets for WebRTC).
+/// Where reports stay away, since the path has become too narrow even for them, the bytes in flight
+/// show it long before `Silence` does (the congestion window that Chromium sets for WebRTC).
 struct InFlight: Sendable {
   /// The time beyond the round trip in which packets are reported: the interval of reports, one of
   /// which may be lost, and the growth of a queue (350 ms in Chromium).
   static let allowance = Duration.milliseconds(350)
-  /// The time after which a packet counts no more: if nothing else is sent, no report tells that it
+  /// The time after which a packet counts no more: if nothing else is sent, no report says that it
   /// was lost, and there has to be something to report on.
   static let lifetime = Duration.seconds(2)
   /// The packets of so long a time are counted together.

@@ -13,7 +13,7 @@ public struct LinkHistory: Sendable {
   /// Creates the history of a link that has sent nothing.
   public init() {}
 
-  /// Records a packet of the session with this index, which is the receiver's. `asks` tells whether
+  /// Records a packet of the session with this index, which is the receiver's. `asks` says whether
   /// it asks for feedback; a session is recorded from the first such packet on, as its receiver
   /// does.
   public mutating func sent(

@@ -29,7 +29,7 @@ package struct AcknowledgedRate: Sendable {
 
   package init() {}
 
-  /// Adds a packet, in the order of arrival; `isAfterGap` tells that the reports on packets before
+  /// Adds a packet, in the order of arrival; `isAfterGap` says that the reports on packets before
   /// it were lost.
   package mutating func add(
     bytes: Int, sentAt: Instant, arrivedAt: Instant, isAfterGap: Bool = false

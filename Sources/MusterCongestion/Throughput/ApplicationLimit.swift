@@ -12,7 +12,7 @@ struct ApplicationLimit: Sendable {
   static let enter = 0.4
   static let leave = -0.6
 
-  /// The bytes that the application did not use, and could have.
+  /// The bytes that the application could have sent but did not.
   private var unused = 0.0
   private var updatedAt: Instant?
   /// The time since which the application is limited; nil if it is not.

@@ -155,7 +155,7 @@ public struct StandingChecker: Sendable {
   public func isInside(_ call: CallID, at index: Int) -> Bool { inside[index] == call }
 
   /// The fault when a participant of `old`, which has not ended, is moved to the call `new`; nil
-  /// for none. `isLed` tells whether anybody in the old call may lead it; `known` are the entries
+  /// for none. `isLed` says whether anybody in the old call may lead it; `known` are the entries
   /// in its document, `may` its judgement of roles.
   public func moved(
     from old: CallInfo, to new: CallInfo, isLed: Bool = true, known: [SignedEntry],

@@ -47,7 +47,8 @@ public struct ReachSimulation: World {
 
   var now = Instant.zero
   var prng: PRNG
-  /// The randomness of the hosts' IPv6 addresses.
+  /// The generator for the hosts' IPv6 addresses, apart from `prng`, so that these draws change no
+  /// others.
   var v6PRNG: PRNG
   var queue = EventQueue<Event>()
   var network: Internet

@@ -45,7 +45,7 @@ extension MusterNode {
     case .startCall: try startCall(in: try channel(of: command))
     case .joinCall:
       let channel = try channel(of: command)
-      try attempt { node throws(CommandRefusal) in try node.joinCall(in: channel, at: now) }
+      try execute { node throws(CommandRefusal) in try node.joinCall(in: channel, at: now) }
     case .leaveCall(let handOver, _):
       try leaveCall(in: try channel(of: command), handOver: handOver)
     case .mute(let media, let name): try setMuted(media, true, in: name)
@@ -53,13 +53,13 @@ extension MusterNode {
     case .muteMember(let media, let text, _):
       let channel = try channel(of: command)
       let member = try participant(text, in: channel)
-      try attempt { node throws(CommandRefusal) in
+      try execute { node throws(CommandRefusal) in
         try node.mute(media.own, of: member, in: channel, at: now)
       }
     case .removeFromCall(let text, _):
       let channel = try channel(of: command)
       let member = try participant(text, in: channel)
-      try attempt { node throws(CommandRefusal) in
+      try execute { node throws(CommandRefusal) in
         try node.removeFromCall(member, in: channel, at: now)
       }
     case .watch(let watch): try self.watch(watch, in: try channel(of: command))
@@ -76,7 +76,7 @@ extension MusterNode {
   }
 
   /// Calls a method of the node and executes its outputs; throws the error of a refusal.
-  func attempt(
+  func execute(
     _ body: (inout Node) throws(CommandRefusal) -> [Node.Output]
   ) throws(MusterError) {
     let outputs: [Node.Output]
@@ -87,7 +87,7 @@ extension MusterNode {
   // MARK: Calls
 
   private func startCall(in channel: ChannelID) throws(MusterError) {
-    try attempt { node throws(CommandRefusal) in try node.startCall(in: channel, at: now) }
+    try execute { node throws(CommandRefusal) in try node.startCall(in: channel, at: now) }
   }
 
   private func leaveCall(in channel: ChannelID, handOver: Bool) throws(MusterError) {
@@ -97,7 +97,7 @@ extension MusterNode {
     guard node.isInCall(channel) || isAboutToJoin else {
       throw MusterError("this node is not in the call", hint: "join it with join-call")
     }
-    try attempt { node throws(CommandRefusal) in
+    try execute { node throws(CommandRefusal) in
       let outputs =
         handOver
         ? try node.handOverCall(in: channel, at: now) : node.leaveCall(in: channel, at: now)
@@ -152,7 +152,7 @@ extension MusterNode {
   private func say(_ text: String, to name: String?, in channel: ChannelID) throws(MusterError) {
     var receiver: NodeID?
     if let name { receiver = try correspondent(name, in: channel) }
-    try attempt { node throws(CommandRefusal) in
+    try execute { node throws(CommandRefusal) in
       try node.say(text, to: receiver, in: channel, at: now)
     }
   }

@@ -177,7 +177,7 @@ public actor MusterNode {
     dht: DHTState?, warnings: [MusterError]
   ) {
     for warning in warnings { emit(.warning(warning)) }
-    if configuration.lan, !sockets.hearsTheLAN {
+    if configuration.lan, !sockets.hasDiscoveryPort {
       emit(
         .warning(
           MusterError(

@@ -34,11 +34,13 @@ extension Associations {
       forget(session)
       return [.close(session)]
     }
-    return [.serve(session)]
+    return [.exchangeCredentials(session)]
   }
 
-  /// Schedules the next offer over a restricted session that has just been served.
-  mutating func served(_ session: SessionLinkID, again interval: Duration, at now: Instant) {
+  /// Schedules the next exchange of credentials over a restricted session.
+  mutating func scheduleExchange(
+    over session: SessionLinkID, after interval: Duration, at now: Instant
+  ) {
     _ = updateRestriction(of: session) { $0.nextAt = now + interval }
   }
 
@@ -69,7 +71,7 @@ extension Associations {
         found.append("suspended session with \(session.peer) is not watched")
       }
     }
-    if deadline != nextDeadline { found.append("sessions end or are served at another time") }
+    if deadline != nextDeadline { found.append("sessions have work at another time") }
     if !peers.isConsistent { found.append("an association changed its deadline unnoticed") }
     if peers.count > Limits.links { found.append("\(peers.count) associations") }
     return found

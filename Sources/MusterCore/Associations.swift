@@ -22,7 +22,7 @@ struct Associations: ~Copyable, Sendable {
     /// Establish a link to this run of the peer.
     case connect(LinkID, bootID: UInt64, over: Route)
     /// Send credentials and keys over a restricted session link, or the reason for a refusal.
-    case serve(SessionLinkID)
+    case exchangeCredentials(SessionLinkID)
   }
 
   /// The role of a session link.
@@ -49,16 +49,15 @@ struct Associations: ~Copyable, Sendable {
     let bootID: UInt64
     var nextAt: Instant
     /// Why a redemption that the peer has shown gives it no role; nil if it has shown none.
-    var refusal: MusterWire.Refusal?
+    var refusal: Refusal?
     /// The time at which the peer was first sent the reason for its refusal; nil if it was not.
     var refusedAt: Instant?
     /// The rate limit for new credentials from the peer; honest peers have five at most.
     var credentials = TokenBucket(capacity: 8, perSecond: 2)
   }
 
-  /// A refusal of a run of a peer by this node, or of this node by that run, which is valid before
-  /// `until`.
-  struct Refusal: Equatable, Sendable {
+  /// A run of a peer that this node has refused, or that has refused this node, until `until`.
+  struct RefusedRun: Equatable, Sendable {
     /// The run of the peer; the refusal does not apply to a later run.
     var bootID: UInt64
     var until: Instant
@@ -66,8 +65,8 @@ struct Associations: ~Copyable, Sendable {
     var isByPeer: Bool
   }
 
-  /// The facts that determine the role of a new session link.
-  struct Standing {
+  /// The facts that determine the role of a new session link: whether it may carry the association.
+  struct Eligibility {
     var isKeyCurrent: Bool
     /// Whether the peer is a member, to this node's knowledge.
     var isMember: Bool
@@ -95,7 +94,7 @@ struct Associations: ~Copyable, Sendable {
   var peers = DeadlineTable<LinkID, Peer>()
   private(set) var sessions = PeerTable<SessionLinkID, (channel: ChannelID, role: Role)>()
   private var restrictions = PeerTable<SessionLinkID, Restriction>()
-  private var refusals = PeerTable<LinkID, Refusal>()
+  private var refusals = PeerTable<LinkID, RefusedRun>()
   /// The handshakes that this node began, with the times at which they are abandoned.
   private var connecting = PeerTable<LinkID, Instant>()
   /// The time at which `tick` next has work.
@@ -154,7 +153,7 @@ struct Associations: ~Copyable, Sendable {
   }
 
   /// The refusal that applies to a link; nil if there is none or it has expired.
-  func refusal(of link: LinkID, at now: Instant) -> Refusal? {
+  func refusedRun(of link: LinkID, at now: Instant) -> RefusedRun? {
     refusals[link].flatMap { now < $0.until ? $0 : nil }
   }
 
@@ -186,11 +185,11 @@ struct Associations: ~Copyable, Sendable {
   /// Assigns a role to a newly established session link.
   mutating func established(
     _ session: SessionLinkID, in channel: ChannelID, bootID: UInt64, over route: Route,
-    _ standing: Standing, at now: Instant
+    _ eligibility: Eligibility, at now: Instant
   ) -> [Output] {
     let link = LinkID(channel: channel, peer: session.peer)
     connecting[link] = nil
-    guard standing.isKeyCurrent, standing.isMember else {
+    guard eligibility.isKeyCurrent, eligibility.isMember else {
       return restrict(session, of: link, bootID: bootID, at: now)
     }
     if let index = peers.index(of: link), peers[at: index].bootID == bootID {
@@ -203,7 +202,7 @@ struct Associations: ~Copyable, Sendable {
       if former != session { set(former, .draining(until: now + Self.drainTime), channel) }
       out.append(.down(link, .replaced))
     }
-    guard standing.hasRoom else {
+    guard eligibility.hasRoom else {
       set(session, nil, channel)
       return out + [.close(session)]
     }
@@ -258,7 +257,7 @@ struct Associations: ~Copyable, Sendable {
     }
     restrictions[session] = Restriction(since: now, bootID: bootID, nextAt: now)
     set(session, .restricted, link.channel)
-    out.append(.serve(session))
+    out.append(.exchangeCredentials(session))
     return out
   }
 
@@ -323,13 +322,13 @@ struct Associations: ~Copyable, Sendable {
   }
 
   /// Records a refusal; if the table is full, the refusal that expires first is removed.
-  mutating func refuse(_ link: LinkID, _ refusal: Refusal) {
+  mutating func refuse(_ link: LinkID, _ run: RefusedRun) {
     if refusals.count >= Limits.links, refusals.index(of: link) == nil,
       let first = refusals.min(by: { $0.value.until < $1.value.until })
     {
       refusals[first.key] = nil
     }
-    refusals[link] = refusal
+    refusals[link] = run
   }
 
   /// Forgets the refusals by peers after a change of this node's role, since peers may now accept

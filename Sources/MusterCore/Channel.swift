@@ -28,7 +28,7 @@ struct Channel: HasDeadline, Sendable {
 
   /// Whether members may have a newer key: if this node changed an older one, they would not find
   /// each other any more.
-  var mayLackKey: Bool { isRestored && state.comparedAt == nil }
+  var mayHaveOutdatedKey: Bool { isRestored && state.comparedAt == nil }
 
   /// This node's flags in its presence in this channel, including mute states. Others also see it
   /// muted while its role may not send, so that they do so for a moment longer if the role changes:
@@ -61,7 +61,7 @@ struct Channel: HasDeadline, Sendable {
   }
 
   var deadline: Instant? {
-    soonest(soonest(state.deadline, startsCallAt), mayLackKey ? nil : state.keyChangeDueAt)
+    soonest(soonest(state.deadline, startsCallAt), mayHaveOutdatedKey ? nil : state.keyChangeDueAt)
   }
 }
 

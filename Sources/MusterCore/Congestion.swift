@@ -86,8 +86,8 @@ struct Congestion: Sendable {
   func videoBandwidth(on path: PathID, at now: Instant) -> DataRate? {
     guard let index = paths.index(of: path) else { return nil }
     return paths.read(at: index) {
-      let room = max($0.controller.estimate - $0.unpaced.value(at: now), .zero)
-      return $0.controller.admitsVideo ? room * (1 - $0.controller.lossWithoutQueue) : .zero
+      let spareRate = max($0.controller.estimate - $0.unpaced.value(at: now), .zero)
+      return $0.controller.admitsVideo ? spareRate * (1 - $0.controller.lossWithoutQueue) : .zero
     }
   }
 

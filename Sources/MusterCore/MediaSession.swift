@@ -113,7 +113,7 @@ struct CallMedia: Sendable {
   var incomingAudio: AudioReceiver?
   var incomingRights = MediaRights()
   /// What the peer's presence says.
-  private(set) var standing = Standing()
+  private(set) var presence = MediaPresence()
   /// The time at which the peer last stopped to speak, or to be the dominant speaker; nil before.
   var spokeAt: Instant?
   /// What this node requests of each of the peer's streams, by stream index; empty before it has
@@ -136,7 +136,7 @@ struct CallMedia: Sendable {
   private static let earlyRepetition = Duration.milliseconds(200)
 
   /// What the presence of a participant says that matters for its media.
-  struct Standing: Sendable {
+  struct MediaPresence: Sendable {
     /// The video streams that the participant offers.
     var offers: [StreamOffer] = []
     /// Whether the participant says that it speaks.
@@ -155,9 +155,9 @@ struct CallMedia: Sendable {
     nextReceiverReport = now + Self.firstReceiverReport
   }
 
-  mutating func set(_ standing: Standing, at now: Instant) {
-    if self.standing.isSpeaking && !standing.isSpeaking { spokeAt = now }
-    self.standing = standing
+  mutating func set(_ presence: MediaPresence, at now: Instant) {
+    if self.presence.isSpeaking && !presence.isSpeaking { spokeAt = now }
+    self.presence = presence
   }
 
   /// Makes these the requests for the peer's streams, by stream index; returns the subscriptions
@@ -183,7 +183,7 @@ struct CallMedia: Sendable {
     outgoing.ids.compactMap { outgoing[$0].map { .sentLayer($0.sent) } }
   }
 
-  func offer(of stream: StreamID) -> StreamOffer? { standing.offers.first { $0.id == stream } }
+  func offer(of stream: StreamID) -> StreamOffer? { presence.offers.first { $0.id == stream } }
 
   /// Whether the peer sends a stream to those who request it.
   func sends(_ stream: StreamID) -> Bool {

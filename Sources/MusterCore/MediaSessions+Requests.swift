@@ -79,14 +79,14 @@ extension MediaSessions {
         .screen
       } else if speakers[stream.link.channel]?.current == member {
         .dominantSpeaker
-      } else if call.standing.isSpeaking {
+      } else if call.presence.isSpeaking {
         .speaking
       } else if let spokeAt = call.spokeAt {
         .spoke(at: spokeAt)
       } else {
         .other
       }
-    return VideoRank(kind: kind, seniority: call.standing.seniority, stream: stream)
+    return VideoRank(kind: kind, seniority: call.presence.seniority, stream: stream)
   }
 }
 

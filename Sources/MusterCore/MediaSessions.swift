@@ -117,13 +117,13 @@ struct MediaSessions: ~Copyable, Sendable {
   /// Notes what the presence of a participant says, and the media rights in both directions.
   /// `updateRequests` applies them.
   mutating func update(
-    _ link: LinkID, sending: MediaRights, receiving: MediaRights, standing: CallMedia.Standing,
+    _ link: LinkID, sending: MediaRights, receiving: MediaRights, presence: CallMedia.MediaPresence,
     at now: Instant
   ) {
     _ = sessions.update(link) { session in
       session.call?.outgoingRights = sending
       session.call?.incomingRights = receiving
-      session.call?.set(standing, at: now)
+      session.call?.set(presence, at: now)
     }
   }
 

@@ -192,7 +192,7 @@ extension Node {
     guard owner == identity.id else {
       return change(channel, at: now) { $0.remove([key], at: now) }
     }
-    guard !entry.mayLackKey || isForced else { throw .restored }
+    guard !entry.mayHaveOutdatedKey || isForced else { throw .restored }
     return try changeKey(of: channel, removing: [key], at: now)
   }
 
@@ -208,7 +208,7 @@ extension Node {
     else { throw .tooManyEpochs }
     let next = EpochKey(number: number + 1, key: secret)
     let seconds = wallMilliseconds(now) / 1000
-    let expired = removed.isEmpty ? entry.state.rights.lapses(at: seconds) : []
+    let expired = removed.isEmpty ? entry.state.rights.newlyExpiredMembers(at: seconds) : []
     var out: [Output] = []
     let outputs =
       channels.update(channel) { entry -> [ChannelState.Output] in
@@ -225,7 +225,7 @@ extension Node {
   /// Notes that this node, restored from a backup, knows what another member knows.
   mutating func noteMeeting(in channel: ChannelID, _ out: inout [Output]) {
     guard let index = channels.index(of: channel), channels[at: index].isRestored,
-      !channels[at: index].mayLackKey
+      !channels[at: index].mayHaveOutdatedKey
     else { return }
     channels[at: index].isRestored = false
     out.append(.write(.met, in: channel))
@@ -234,13 +234,13 @@ extension Node {
   /// Changes the key of a channel that this node owns if that is due because roles have expired.
   /// A change that cannot be made now is tried again later.
   mutating func changeKeyIfDue(_ channel: ChannelID, at now: Instant, _ out: inout [Output]) {
-    guard let index = channels.index(of: channel), !channels[at: index].mayLackKey,
+    guard let index = channels.index(of: channel), !channels[at: index].mayHaveOutdatedKey,
       let due = channels[at: index].state.keyChangeDueAt, due <= now
     else { return }
     guard channels[at: index].pendingKey == nil, !isWaitingForDisk(in: channel) else {
       return channels[at: index].state.delayKeyChange(at: now)
     }
-    channels[at: index].state.triesKeyChange(at: now)
+    channels[at: index].state.noteKeyChangeAttempt(at: now)
     do { out += try changeKey(of: channel, removing: [], at: now) } catch {
       out.append(.event(.keyChangeRefused(error), in: channel))
     }

@@ -43,8 +43,10 @@ extension Node {
       found += channels[at: position].checkInvariants(linked: linked, since: &consistent.bases[id])
     }
     for (link, peer) in peers where !peer.isShown {
-      let isShutOut = channels[link.channel]?.state.isShutOut ?? true
-      if !isShutOut { found.append("a link to \(link.peer) of which the host has not heard") }
+      let hasLostMembership = channels[link.channel]?.state.hasLostMembership ?? true
+      if !hasLostMembership {
+        found.append("a link to \(link.peer) of which the host has not heard")
+      }
     }
     if channels.count > Limits.channels { found.append("\(channels.count) channels") }
     if !channels.isConsistent { found.append("a channel changed its deadline unnoticed") }

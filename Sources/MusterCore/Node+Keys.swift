@@ -119,26 +119,29 @@ extension Node {
 
   /// Sends the peer of a restricted session this node's credentials, the newer keys, or the reason
   /// for its refusal.
-  mutating func serve(_ session: SessionLinkID, at now: Instant, _ out: inout [Output]) {
+  mutating func exchangeCredentials(
+    over session: SessionLinkID, at now: Instant, _ out: inout [Output]
+  ) {
     guard let restriction = associations.restriction(of: session),
       let owner = keyring.owner(of: session.key), let entry = channels[owner.channel]
     else { return }
     let isCurrent = keyring.isCurrent(session.key)
     let isAwaited = isCurrent && restriction.refusedAt == nil
-    associations.served(
-      session, again: isAwaited ? Associations.credentialRepeat : Associations.keyRepeat, at: now)
-    let standing = entry.state.refusal(of: session.peer)
-    if isCurrent, standing == nil { return lift(session, at: now, &out) }
+    associations.scheduleExchange(
+      over: session,
+      after: isAwaited ? Associations.credentialRepeat : Associations.keyRepeat, at: now)
+    let refusal = entry.state.refusal(of: session.peer)
+    if isCurrent, refusal == nil { return activate(session, at: now, &out) }
     for bytes in entry.state.credentials(of: id) {
       send([.entry(bytes)], over: session, at: now, &out)
     }
-    guard let standing else {
+    guard let refusal else {
       for message in keyMessages(of: entry, after: owner.number) {
         send([message], over: session, at: now, &out)
       }
       return
     }
-    let reason = standing.mayEnd ? restriction.refusal ?? standing : standing
+    let reason = refusal.mayEnd ? restriction.refusal ?? refusal : refusal
     let patience = reason.mayEnd ? Self.grantPatience : Self.reasonDelay
     // A node without a role cannot tell which peers have one.
     guard now - restriction.since >= patience, entry.state.refusal(of: id) == nil else { return }
@@ -164,7 +167,7 @@ extension Node {
   }
 
   /// Puts a restricted session under the key in force into use, because its peer is a member.
-  private mutating func lift(
+  private mutating func activate(
     _ session: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) {
     guard let restriction = associations.restriction(of: session),
@@ -197,9 +200,9 @@ extension Node {
     }
     guard channels[link.channel]?.state.refusal(of: session.peer) == nil else { return }
     if keyring.isCurrent(session.key) {
-      lift(session, at: now, &out)
+      activate(session, at: now, &out)
     } else if former != nil {
-      serve(session, at: now, &out)
+      exchangeCredentials(over: session, at: now, &out)
     }
   }
 
@@ -254,9 +257,9 @@ extension Node {
   /// Whether this run of a peer was recently refused and is still not a member, or has recently
   /// refused this node.
   func isRefused(_ link: LinkID, bootID: UInt64, at now: Instant) -> Bool {
-    guard let refusal = associations.refusal(of: link, at: now), refusal.bootID == bootID
+    guard let run = associations.refusedRun(of: link, at: now), run.bootID == bootID
     else { return false }
-    return refusal.isByPeer || channels[link.channel]?.state.refusal(of: link.peer) != nil
+    return run.isByPeer || channels[link.channel]?.state.refusal(of: link.peer) != nil
   }
 
   /// Whether a peer may take part in a channel: it has a role, or the channel is open.
@@ -282,13 +285,13 @@ extension Node {
     if let bootID = peers[link]?.bootID { refuse(link, bootID: bootID, isByPeer: true, at: now) }
     noteRefusal(reason, in: link.channel, &out)
     // The peer has shown why, and has nothing else for this node.
-    if channels[link.channel]?.state.isShutOut ?? false { close(link, at: now, &out) }
+    if channels[link.channel]?.state.hasLostMembership ?? false { close(link, at: now, &out) }
   }
 
   /// Reports that this node is no longer a member of a channel that it enters, which its document
   /// says if it has heard so before; there need be nobody to tell it again.
   mutating func reportOwnRefusal(in channel: ChannelID, _ out: inout [Output]) {
-    guard let state = channels[channel]?.state, state.isShutOut,
+    guard let state = channels[channel]?.state, state.hasLostMembership,
       let reason = state.refusal(of: id)
     else { return }
     noteRefusal(reason, in: channel, &out)

@@ -36,7 +36,7 @@ extension Node {
   /// Whether nothing was heard of a peer in a channel of which this node is a member. One that was
   /// heard has left, or is reached through others.
   private func isUnknown(_ link: LinkID) -> Bool {
-    guard let state = channels[link.channel]?.state, !state.isShutOut else { return false }
+    guard let state = channels[link.channel]?.state, !state.hasLostMembership else { return false }
     return state.member(link.peer) == nil && state.announcedBootID(of: link.peer) == nil
   }
 
@@ -106,7 +106,8 @@ extension Node {
         perform(links.close(session, reason: .local, at: now), at: now, &out)
       case .connect(let link, let bootID, let route):
         connect(link, bootID: bootID, over: route, at: now, &out)
-      case .serve(let session): serve(session, at: now, &out)
+      case .exchangeCredentials(let session):
+        exchangeCredentials(over: session, at: now, &out)
       }
     }
   }
@@ -147,13 +148,13 @@ extension Node {
     _ out: inout [Output]
   ) {
     guard let link = keyring.link(of: session), let entry = channels[link.channel] else { return }
-    let standing = Associations.Standing(
+    let eligibility = Associations.Eligibility(
       isKeyCurrent: keyring.isCurrent(session.key),
       isMember: isMember(link.peer, in: link.channel),
       hasRoom: entry.state.hasRoom(for: link.peer))
     perform(
       associations.established(
-        session, in: link.channel, bootID: bootID, over: route, standing, at: now),
+        session, in: link.channel, bootID: bootID, over: route, eligibility, at: now),
       at: now, &out)
   }
 
@@ -177,7 +178,7 @@ extension Node {
   /// Reports the links that the host has not heard of; none while this node, to its knowledge, is
   /// no member: over them it gets the reason for that, or a role.
   mutating func showLinks(in channel: ChannelID, _ out: inout [Output]) {
-    guard let state = channels[channel]?.state, !state.isShutOut else { return }
+    guard let state = channels[channel]?.state, !state.hasLostMembership else { return }
     for link in peers.keys where link.channel == channel && !(peers[link]?.isShown ?? true) {
       guard let route = associations.session(of: link).flatMap({ links.route(of: $0) }) else {
         continue

@@ -63,7 +63,7 @@ extension Node {
     return AudioSender.Conditions(
       roundTrip: roundTrip(of: link) ?? MediaSessions.defaultRoundTrip,
       queueDelay: path?.queueDelay ?? .zero, estimate: path.map { Int($0.estimate.kbps) },
-      room: media.bandwidth(of: link),
+      spareRate: media.bandwidth(of: link),
       takesCopies: capabilities?.contains(.redundantAudio) ?? false,
       takesLongPackets: capabilities?.contains(.longAudioPackets) ?? false)
   }
@@ -91,7 +91,7 @@ extension Node {
       let member = entry.state.member(link.peer)
       media.update(
         link, sending: sending, receiving: rights(of: link.peer, in: entry),
-        standing: CallMedia.Standing(
+        presence: CallMedia.MediaPresence(
           offers: member?.streams ?? [], isSpeaking: member?.flags.contains(.speaking) ?? false,
           seniority: call?.byPresence.firstIndex(of: link.peer) ?? 0), at: now)
     }

@@ -199,13 +199,13 @@ extension Node {
       sendCredentials(over: link, at: now, &out)
     }
     if let due = peers[at: index].nextCheckAt, due <= now {
-      checkStanding(of: link, at: now, &out)
+      checkMembership(of: link, at: now, &out)
     }
   }
 
   /// Closes the link if the neighbour is no longer a member, or the topology does not need the
   /// link.
-  private mutating func checkStanding(
+  private mutating func checkMembership(
     of link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
     _ = peers.update(link) { $0.nextCheckAt = now + Peer.checkInterval }

@@ -258,7 +258,7 @@ public struct Node: ~Copyable, Sendable {
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)
       for channel in channels.keys { enterCallIfDue(channel, at: now, &out) }
     case .rendezvousHello, .rendezvousRegistration:
-      out += serve(datagram, from: source, at: now)
+      out += answerRendezvousRequest(datagram, from: source, at: now)
     case .handshakeInitiation, .handshakeResponse, .cookieReply, .data:
       receiveLinkDatagram(datagram, over: .direct(source), at: now, &out)
     case nil: break
@@ -303,7 +303,7 @@ public struct Node: ~Copyable, Sendable {
   public var answeringRendezvous: [Address] { discovery.answeringRendezvous }
 
   /// Handles a request to this node as a rendezvous server; no outputs if this node is not one.
-  private mutating func serve(
+  private mutating func answerRendezvousRequest(
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
     let seconds = UInt64(clamping: wallOffset &+ now.nanoseconds / 1_000_000) / 1000

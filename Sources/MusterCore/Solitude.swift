@@ -111,9 +111,9 @@ extension Node {
     for channel in channels.keys {
       let isLinked = peers.keys.contains { $0.channel == channel }
       // A member that was removed knows why it is alone.
-      let isShutOut = channels[channel]?.state.isShutOut ?? true
+      let hasLostMembership = channels[channel]?.state.hasLostMembership ?? true
       let evidence = Solitude.Evidence(
-        isAlone: !isLinked && !isShutOut && members(of: channel).isEmpty,
+        isAlone: !isLinked && !hasLostMembership && members(of: channel).isEmpty,
         surroundings: surroundings, hasPeers: hasPeers(channel), isOnLANOnly: isOnLANOnly,
         linked: linked)
       let reason = channels.update(channel) { $0.solitude.look(evidence, at: now) }

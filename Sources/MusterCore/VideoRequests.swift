@@ -33,9 +33,9 @@ struct VideoRequests: Sendable {
 
   /// The request for a stream, whatever its rank.
   subscript(stream: MemberStream) -> VideoRequest {
-    let standing = shown == nil ? configuration.requested : configuration.requestedBesidesViewer
+    let configured = shown == nil ? configuration.requested : configuration.requestedBesidesViewer
     let asked =
-      watched[stream]?.request ?? everyone[stream.link.channel]?[stream.stream.index] ?? standing
+      watched[stream]?.request ?? everyone[stream.link.channel]?[stream.stream.index] ?? configured
     guard let visible = shown?[stream]?.request else { return asked }
     return visible.limited(to: configuration.shownLimit).combined(with: asked)
   }

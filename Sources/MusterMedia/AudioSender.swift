@@ -59,19 +59,19 @@ public struct AudioSender: Sendable {
     public var estimate: Int?
     /// The rate in kbit/s that the path has for more than the audio; nil if unlimited. Copies that
     /// are sent already are not part of it.
-    public var room: Int?
+    public var spareRate: Int?
     /// Whether the receiver knows copies, and long packets.
     public var takesCopies: Bool
     public var takesLongPackets: Bool
 
     public init(
-      roundTrip: Duration, queueDelay: Duration, estimate: Int?, room: Int?, takesCopies: Bool,
+      roundTrip: Duration, queueDelay: Duration, estimate: Int?, spareRate: Int?, takesCopies: Bool,
       takesLongPackets: Bool
     ) {
       self.roundTrip = roundTrip
       self.queueDelay = queueDelay
       self.estimate = estimate
-      self.room = room
+      self.spareRate = spareRate
       self.takesCopies = takesCopies
       self.takesLongPackets = takesLongPackets
     }
@@ -91,15 +91,15 @@ public struct AudioSender: Sendable {
     isQueueing = conditions.isQueueing
     if isQueueing { queuedAt = now }
     let isAfterQueue = queuedAt.map { now - $0 < Self.queueMemory } ?? false
-    let room = conditions.room ?? .max
+    let spareRate = conditions.spareRate ?? .max
     wantsLongPackets =
       conditions.takesLongPackets
       && (conditions.estimate ?? .max) < (wantsLongPackets ? Self.narrow.off : Self.narrow.on)
     hasCopies =
       conditions.takesCopies && !isAfterQueue && !wantsLongPackets
       && (hasCopies
-        ? rtp.lossPercent >= conditions.loss.off && room >= Self.copyRate
-        : rtp.lossPercent >= conditions.loss.on && room >= 2 * Self.copyRate)
+        ? rtp.lossPercent >= conditions.loss.off && spareRate >= Self.copyRate
+        : rtp.lossPercent >= conditions.loss.on && spareRate >= 2 * Self.copyRate)
   }
 
   /// Whether long packets are to be encoded.

@@ -67,13 +67,13 @@ public struct DominantSpeaker<ID: Comparable & Sendable>: Sendable {
 
   /// The most active participant that is more active than the dominant speaker by the margin.
   private func successor(of dominant: SpeechActivity) -> ID? {
-    let (standing, margin) = (dominant.scores, Self.margin)
+    let (incumbent, margin) = (dominant.scores, Self.margin)
     var best: (id: ID, lead: Double)?
     for (id, activity) in participants where id != current {
       let scores = activity.scores
-      let lead = scores.medium - standing.medium
-      guard activity.isLasting, scores.immediate - standing.immediate > margin.immediate,
-        lead > margin.medium, scores.long - standing.long > margin.long, lead > best?.lead ?? 0
+      let lead = scores.medium - incumbent.medium
+      guard activity.isLasting, scores.immediate - incumbent.immediate > margin.immediate,
+        lead > margin.medium, scores.long - incumbent.long > margin.long, lead > best?.lead ?? 0
       else { continue }
       best = (id, lead)
     }

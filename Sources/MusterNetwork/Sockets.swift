@@ -94,7 +94,7 @@ package final class Sockets {
   }
 
   /// Whether the discovery port is bound on at least one family.
-  package var hearsTheLAN: Bool { discoveryV4 != nil || discoveryV6 != nil }
+  package var hasDiscoveryPort: Bool { discoveryV4 != nil || discoveryV6 != nil }
 
   private static func bindPair(
     _ listen: Address?, port wanted: UInt16

@@ -84,7 +84,7 @@ struct ChannelStateExpiryTests {
     world.run(for: .milliseconds(500))
     let changedAt = world.now
     world.act(0) { state, now in
-      state.triesKeyChange(at: now)
+      state.noteKeyChangeAttempt(at: now)
       return state.changeKey(to: ChannelKey.fromName("next").keyID, removing: [], at: now)
     }
     world.run(for: .milliseconds(100))

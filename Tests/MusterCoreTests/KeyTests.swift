@@ -137,7 +137,7 @@ struct KeyTests {
     keys.world.run(for: .seconds(5))
     let seconds = keys.world.wallMilliseconds / 1000
     let rights = keys.world.hosts[0].node.rights(in: keys.channel)
-    #expect(rights?.lapses(at: seconds) == [] && keys.epochs(of: [0]) == [2])
+    #expect(rights?.newlyExpiredMembers(at: seconds) == [] && keys.epochs(of: [0]) == [2])
     #expect(keys.expired() == [[keys.world.id(1)]])
     #expect(keys.refusals(of: 2) == [.expired] && keys.refusals(of: 3) == [.removed])
     #expect(keys.contradictions() == [])

@@ -177,7 +177,7 @@ private let cases = [(1.0, 0.1), (5, 0.2), (10, 0.5), (20, 2)]
 struct Speech {
   var sender = AudioSender(ssrc: 1, firstSequence: 65_530)
   var conditions = AudioSender.Conditions(
-    roundTrip: .milliseconds(40), queueDelay: .zero, estimate: 1070, room: 1000,
+    roundTrip: .milliseconds(40), queueDelay: .zero, estimate: 1070, spareRate: 1000,
     takesCopies: true, takesLongPackets: true)
   var now = Instant.zero
   var timestamp: UInt32 = .max - 5000
@@ -192,7 +192,7 @@ struct Speech {
     for _ in 0..<10 { sender.receive(block, at: .zero) }
   }
 
-  /// The next frame's packet; nil if a long packet will have it.
+  /// The next frame's packet; nil if the frame goes out in a long packet.
   mutating func next() -> RTPPacket? {
     number += 1
     timestamp &+= 960
@@ -259,8 +259,8 @@ struct Speech {
   var speech = Speech()
   speech.report(lossPercent: 20)
   var found: [Bool] = []
-  for room in [60, 70, 40, 30, 60, nil] {
-    speech.conditions.room = room
+  for spareRate in [60, 70, 40, 30, 60, nil] {
+    speech.conditions.spareRate = spareRate
     found.append(speech.hasCopies())
   }
   #expect(found == [false, true, true, false, false, true])

@@ -55,7 +55,7 @@ import Testing
   let hasCopies = speech.hasCopies()
   #expect(hasCopies)
   speech.conditions.estimate = 70
-  speech.conditions.room = nil
+  speech.conditions.spareRate = nil
   let narrow = speech.packets(12).map(\.header.payloadType)
   #expect(narrow.allSatisfy { $0 == PayloadType.opus })
   speech.conditions.estimate = 120

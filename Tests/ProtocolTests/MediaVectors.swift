@@ -46,7 +46,7 @@ let mediaVectors = Topic(
       sender.receive(block, at: captured)
       sender.adapt(
         to: AudioSender.Conditions(
-          roundTrip: .milliseconds(40), queueDelay: .zero, estimate: nil, room: nil,
+          roundTrip: .milliseconds(40), queueDelay: .zero, estimate: nil, spareRate: nil,
           takesCopies: true, takesLongPackets: false),
         at: captured)
       let level = UInt8(try inputs.number("level"))
@@ -73,7 +73,7 @@ let mediaVectors = Topic(
       var sender = AudioSender(ssrc: base, firstSequence: UInt16(try inputs.number("sequence")) - 1)
       sender.adapt(
         to: AudioSender.Conditions(
-          roundTrip: .milliseconds(40), queueDelay: .zero, estimate: 64, room: 0,
+          roundTrip: .milliseconds(40), queueDelay: .zero, estimate: 64, spareRate: 0,
           takesCopies: true, takesLongPackets: true),
         at: captured)
       let long = EncodedAudio.LongPacket(

@@ -43,7 +43,7 @@ public struct Document: Sendable {
   private var retention: Retention
   /// The admissions of authors in a created channel, as `settle` received them last.
   private var admissions = PeerTable<NodeID, Admission>()
-  private var passed = PassedEntries()
+  private var recentlyDropped = RecentlyDropped()
   /// The number of insertions and removals so far.
   private(set) var revision: UInt64 = 0
   /// The number of changes to the entries that rights are derived from.
@@ -217,7 +217,7 @@ public struct Document: Sendable {
     return .inserted(removed: removed)
   }
 
-  /// The principal to whose share an entry counts (`Shares`).
+  /// The principal to whose share an entry counts (`FairQuota`).
   func principal(of entry: SignedEntry) -> NodeID {
     retention.principal(of: entry, by: admittedPrincipal(of: entry))
   }
@@ -227,7 +227,7 @@ public struct Document: Sendable {
   }
 
   private mutating func note(_ entry: SignedEntry) {
-    if isBound(entry) { passed.note(entry) }
+    if isBound(entry) { recentlyDropped.note(entry) }
   }
 
   /// Another entry with the same author and sequence number, kept or recently dropped.
@@ -237,7 +237,7 @@ public struct Document: Sendable {
       let same = list[position...].prefix { $0.entry.sequence == entry.entry.sequence }
       if let other = same.first(where: isBound) { return other }
     }
-    return passed.contradicting(entry)
+    return recentlyDropped.contradicting(entry)
   }
 
   /// Quarantines an author and removes its entries, except a redemption. Beyond

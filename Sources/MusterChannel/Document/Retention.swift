@@ -7,18 +7,19 @@ import MusterWire
 /// Of presences, neighbour reports, redemptions and joinings, the newest of each author is kept; of
 /// the owner's grants, the newest for each subject; of messages, call entries, moderations, grants
 /// by others and unknown kinds, the newest up to a limit per author. Each of these kinds has a
-/// limit in total, which principals share (`Shares`). These rules commute with insertion: a dropped
-/// entry has enough newer ones ahead of it, and further entries can only increase their number.
+/// limit in total, which principals share (`FairQuota`). These rules commute with insertion: a
+/// dropped entry has enough newer ones ahead of it, and further entries can only increase their
+/// number.
 struct Retention: Sendable {
   /// The newest entry for each key: for each author, or for each subject of the owner's grants.
   struct Registers: Sendable {
     let limit: Int
     private var table = PeerTable<NodeID, SignedEntry>()
-    private var shares: Shares
+    private var quota: FairQuota
 
     init(limit: Int, isFair: Bool) {
       self.limit = limit
-      shares = Shares(isFair: isFair)
+      quota = FairQuota(isFair: isFair)
     }
 
     subscript(key: NodeID) -> SignedEntry? { table[key] }
@@ -35,9 +36,9 @@ struct Retention: Sendable {
         return [known]
       }
       table[key] = entry
-      shares.add(key, of: principal)
+      quota.add(key, of: principal)
       guard table.count > limit else { return [] }
-      let oldest = shares.evictionCandidates.compactMap { key in
+      let oldest = quota.evictionCandidates.compactMap { key in
         table[key].map { (key: key, entry: $0) }
       }
       .min { $0.entry < $1.entry }
@@ -49,16 +50,16 @@ struct Retention: Sendable {
     mutating func remove(_ entry: SignedEntry, under key: NodeID) {
       guard table[key] == entry else { return }
       table[key] = nil
-      shares.remove(key)
+      quota.remove(key)
     }
 
-    mutating func move(_ key: NodeID, to principal: NodeID) { shares.move(key, to: principal) }
+    mutating func move(_ key: NodeID, to principal: NodeID) { quota.move(key, to: principal) }
 
     /// The violated invariants; `name` names the kind of entries.
     func checkInvariants(_ name: String) -> [String] {
       var faults: [String] = []
       if table.count > limit { faults.append("\(table.count) \(name) of \(limit) at most") }
-      if shares.authors != table.keys { faults.append("other shares of \(name)") }
+      if quota.authors != table.keys { faults.append("other shares of \(name)") }
       return faults
     }
   }
@@ -69,22 +70,22 @@ struct Retention: Sendable {
     let limitPerAuthor: Int
     /// The entries in document order.
     private(set) var entries: [SignedEntry] = []
-    private var shares: Shares
+    private var quota: FairQuota
 
     init(limit: Int, limitPerAuthor: Int, isFair: Bool) {
       self.limit = limit
       self.limitPerAuthor = limitPerAuthor
-      shares = Shares(isFair: isFair)
+      quota = FairQuota(isFair: isFair)
     }
 
     /// Inserts an entry; returns the entries that it displaces, or nil if it is not kept.
     mutating func insert(_ entry: SignedEntry, of principal: NodeID) -> [SignedEntry]? {
       let author = entry.entry.author
       entries.insert(entry, at: entries.partitionIndex { $0 >= entry })
-      shares.add(author, of: principal)
+      quota.add(author, of: principal)
       var removed: [SignedEntry] = []
-      if shares.count(of: author) > limitPerAuthor { removed += takeOldest(of: [author]) }
-      if entries.count > limit { removed += takeOldest(of: shares.evictionCandidates) }
+      if quota.count(of: author) > limitPerAuthor { removed += takeOldest(of: [author]) }
+      if entries.count > limit { removed += takeOldest(of: quota.evictionCandidates) }
       return removed.contains(entry) ? nil : removed
     }
 
@@ -94,7 +95,7 @@ struct Retention: Sendable {
     }
 
     mutating func move(_ author: NodeID, to principal: NodeID) {
-      shares.move(author, to: principal)
+      quota.move(author, to: principal)
     }
 
     /// Removes the oldest entry of these authors, who are sorted by id.
@@ -108,7 +109,7 @@ struct Retention: Sendable {
 
     private mutating func take(at index: Int) -> SignedEntry {
       let entry = entries.remove(at: index)
-      shares.remove(entry.entry.author)
+      quota.remove(entry.entry.author)
       return entry
     }
 
@@ -121,11 +122,11 @@ struct Retention: Sendable {
         found[entry.entry.author] = (found[entry.entry.author] ?? 0) + 1
       }
       if entries.count > limit { faults.append("\(entries.count) \(name) of \(limit) at most") }
-      for (author, count) in found where count > limitPerAuthor || shares.count(of: author) != count
+      for (author, count) in found where count > limitPerAuthor || quota.count(of: author) != count
       {
-        faults.append("\(count) \(name) of one author, counted as \(shares.count(of: author))")
+        faults.append("\(count) \(name) of one author, counted as \(quota.count(of: author))")
       }
-      if found.keys != shares.authors { faults.append("authors of \(name) without any") }
+      if found.keys != quota.authors { faults.append("authors of \(name) without any") }
       return faults
     }
   }

@@ -201,12 +201,12 @@ public struct Rights: Sendable {
   /// The members whose roles have expired since the channel's key was last changed because of that,
   /// sorted by id. A role by an invite that no owner has confirmed is not among them: whoever holds
   /// such an invite has the key, whether it was used or not.
-  public func lapses(at wallSeconds: UInt64) -> [NodeID] {
-    memberGrants.keys.filter { isLapsed($0, at: wallSeconds) }
+  public func newlyExpiredMembers(at wallSeconds: UInt64) -> [NodeID] {
+    memberGrants.keys.filter { isNewlyExpired($0, at: wallSeconds) }
   }
 
-  /// Whether a member is among the `lapses`.
-  func isLapsed(_ member: NodeID, at wallSeconds: UInt64) -> Bool {
+  /// Whether a member is among the `newlyExpiredMembers`.
+  func isNewlyExpired(_ member: NodeID, at wallSeconds: UInt64) -> Bool {
     let decision = grantedRole(of: member, at: wallSeconds)
     return decision.hasRoleEnded && decision.expiresAt > Grant.longExpired
   }
@@ -218,8 +218,8 @@ public struct Rights: Sendable {
 
   /// The grants that record that the key was changed after the roles of these members had expired:
   /// the same roles, so that what the members have written stays, but long expired.
-  func records(of lapses: [NodeID]) -> [Grant] {
-    lapses.compactMap { member in
+  func records(of expired: [NodeID]) -> [Grant] {
+    expired.compactMap { member in
       guard let newest = memberGrants[member]?.direct.first?.grant else { return nil }
       return Grant(
         subject: member, role: newest.role, expiresAt: Grant.longExpired, form: newest.form)

@@ -57,7 +57,7 @@ extension ChannelState {
     let mine = ownPresence.call.flatMap { mine in
       active.flatMap { $0.info.id == mine.id ? $0 : nil }
     }
-    let joining = togetherness.update(
+    let joining = joiningSchedule.update(
       mine, own: identity.id, published: published, at: now)
     if let joining { signAndBroadcast(.joining(joining), at: now, &out) }
   }
@@ -76,7 +76,7 @@ extension ChannelState {
       reason: { member in
         if let former, remover(of: member, from: former) != nil { return .removed }
         if gone?.member == member { return gone?.reason ?? .left }
-        if member == identity.id { return isShutOut ? .removed : .left }
+        if member == identity.id { return hasLostMembership ? .removed : .left }
         if let call, hasMoved(member, from: call) { return .merged }
         return refusal(of: member) == nil ? .left : .removed
       })

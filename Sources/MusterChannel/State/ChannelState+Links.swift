@@ -138,7 +138,7 @@ extension ChannelState {
         state.changes.call = true
       }
       if let due = state.succession.deadline, due <= now { state.changes.call = true }
-      if let due = state.togetherness.deadline, due <= now { state.changes.call = true }
+      if let due = state.joiningSchedule.deadline, due <= now { state.changes.call = true }
     }
     return out
   }

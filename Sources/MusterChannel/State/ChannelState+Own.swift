@@ -91,9 +91,9 @@ extension ChannelState {
     guard let mine = ownPresence.call else { return }
     ownPresence.call = nil
     guard let call, call.info.id == mine.id, call.info.initiator == identity.id else { return }
-    let words = CallLedger.ending(
+    let bodies = CallLedger.ending(
       call.info, by: identity.id, callEntries, may: { may($0, $1) })
-    signAndCommit(words, as: .callEnd, &out)
+    signAndCommit(bodies, as: .callEnd, &out)
     changes.call = true
   }
 
@@ -191,8 +191,8 @@ extension ChannelState {
       number: rights.currentEpoch &+ 1, keyID: keyID, previous: last?.id ?? .zero,
       removed: Array(removed.prefix(EpochChange.removedLimit)),
       kept: kept.prefix(EpochChange.keptLimit).map(\.key.prefix))
-    let lapsed = rights.lapses(at: wallSeconds).filter { !removed.contains($0) }
-    let taken = removed.map { rights.removal(of: $0) } + rights.records(of: lapsed)
+    let expired = rights.newlyExpiredMembers(at: wallSeconds).filter { !removed.contains($0) }
+    let taken = removed.map { rights.removal(of: $0) } + rights.records(of: expired)
     return commit(at: now) { state, out in
       let bodies = (taken + confirmed).map { EntryBody.grant($0) } + [.epoch(change)]
       state.signAndCommit(bodies, as: .key, &out)
@@ -247,39 +247,39 @@ extension ChannelState {
 
   /// Schedules the change of the key that the owner makes because roles have expired.
   /// `changed`: the only keys whose rights have changed; nil if any may have.
-  mutating func noteLapses(_ changed: [NodeID]?, at now: Instant) {
+  mutating func noteExpiredRoles(_ changed: [NodeID]?, at now: Instant) {
     guard identity.id == owner else { return }
     if let changed, keyChangeDueAt == nil,
-      !changed.contains(where: { rights.isLapsed($0, at: wallSeconds) })
+      !changed.contains(where: { rights.isNewlyExpired($0, at: wallSeconds) })
     {
       return
     }
-    guard !rights.lapses(at: wallSeconds).isEmpty else {
+    guard !rights.newlyExpiredMembers(at: wallSeconds).isEmpty else {
       keyChangeDueAt = nil
       return
     }
-    let earliest = keyChangeTriedAt.map { $0 + Self.lapseInterval }
-    keyChangeDueAt = keyChangeDueAt ?? max(now + Self.lapseDelay, earliest ?? now)
+    let earliest = keyChangeTriedAt.map { $0 + Self.keyChangeInterval }
+    keyChangeDueAt = keyChangeDueAt ?? max(now + Self.keyChangeDelay, earliest ?? now)
   }
 
   /// Notes that the host changes the key because roles have expired, or cannot change it now.
   ///
   /// A member that was away for more than `Limits.formerKeys` changes needs a new invite: so roles
   /// that expire soon after others wait.
-  public mutating func triesKeyChange(at now: Instant) {
+  public mutating func noteKeyChangeAttempt(at now: Instant) {
     keyChangeTriedAt = now
-    if keyChangeDueAt != nil { keyChangeDueAt = now + Self.lapseInterval }
+    if keyChangeDueAt != nil { keyChangeDueAt = now + Self.keyChangeInterval }
   }
 
   /// Notes that the host cannot change the key yet, since the disk is busy.
   public mutating func delayKeyChange(at now: Instant) {
-    if keyChangeDueAt != nil { keyChangeDueAt = now + Self.lapseDelay }
+    if keyChangeDueAt != nil { keyChangeDueAt = now + Self.keyChangeDelay }
   }
 
   /// The delay of a key change after roles have expired, of which there may be several at once.
-  static let lapseDelay = Duration.milliseconds(500)
+  static let keyChangeDelay = Duration.milliseconds(500)
   /// The least time between two key changes because of expired roles.
-  static let lapseInterval = Duration.seconds(3600)
+  static let keyChangeInterval = Duration.seconds(3600)
 
   /// The delay of a confirmation: an owner that has been away should hear of all who came by an
   /// invite before it settles who stays.

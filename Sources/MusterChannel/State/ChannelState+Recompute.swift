@@ -45,7 +45,7 @@ extension ChannelState {
     changes = Changes(rights: false, reachability: false, call: false)
     if pending.ownIsOvertaken { signPresence(at: now, &out) }
     let isRosterAffected = pending.rights && recomputeRights(at: now, &out)
-    if isShutOut, ownPresence.call != nil {
+    if hasLostMembership, ownPresence.call != nil {
       // It leaves the call before it loses sight of the members.
       ownPresence.call = nil
       view(activeCall, gone: nil, &out)
@@ -81,7 +81,7 @@ extension ChannelState {
     // The others expire when they did. One that expires no longer costs one evaluation in vain.
     expiryAt = [changed == nil ? nil : expiryAt, next].compactMap { $0 }.min()
     noteUses(at: now)
-    noteLapses(changed, at: now)
+    noteExpiredRoles(changed, at: now)
     return changed.map { $0.contains(where: isOfRoster) } ?? true
   }
 
@@ -149,7 +149,7 @@ extension ChannelState {
   /// The reachable members that have a role and a presence of the reachable run, sorted by id; none
   /// once this node, to its knowledge, is no member itself.
   func presentMembers() -> [Member] {
-    guard !isShutOut else { return [] }
+    guard !hasLostMembership else { return [] }
     var reports: [(member: NodeID, heard: [UInt64])] = []
     var presences = PeerTable<NodeID, Presence>()
     for entry in gossip.document.all(.presence) {
@@ -207,7 +207,7 @@ extension ChannelState {
   private func reason(of member: Member) -> LeaveReason {
     // After its own removal, this node loses contact with all members; their departures result from
     // that removal.
-    if refusal(of: member.id) != nil || isShutOut { return .removed }
+    if refusal(of: member.id) != nil || hasLostMembership { return .removed }
     if let entry = gossip.document.newest(.presence, of: member.id),
       case .presence(let presence) = entry.entry.body, presence.flags.contains(.left)
     {
@@ -220,7 +220,7 @@ extension ChannelState {
   }
 
   /// Whether this node, to its knowledge, has lost its membership.
-  public var isShutOut: Bool {
+  public var hasLostMembership: Bool {
     switch refusal(of: identity.id) {
     case .removed, .expired, .equivocated, .inviteUsedUp: true
     case .noGrant, .inviteOutdated, .unknown, nil: false

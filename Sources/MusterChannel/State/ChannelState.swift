@@ -111,7 +111,7 @@ public struct ChannelState: Sendable {
   /// The roles of members and the use of invites, as the document says.
   public internal(set) var rights: Rights
   var succession = Succession()
-  var togetherness = Togetherness()
+  var joiningSchedule = JoiningSchedule()
   var messages = MessageLog()
   /// The order of the messages that have been shown.
   var order = MessageOrder()
@@ -356,7 +356,7 @@ public struct ChannelState: Sendable {
     var next = soonest(gossip.deadline, neighbours.isEmpty ? nil : detector.deadline)
     next = soonest(next, soonest(presenceDueAt, reportDueAt))
     next = soonest(next, soonest(succession.deadline, messages.deadline))
-    next = soonest(next, soonest(togetherness.deadline, confirmationDueAt))
+    next = soonest(next, soonest(joiningSchedule.deadline, confirmationDueAt))
     return soonest(next, soonest(expiryAt, initialSyncDeadline))
   }
 }

@@ -21,16 +21,16 @@ extension Discovery {
     // The echo is checked before the signature, so that a replay costs no more than one decryption
     // and one MAC.
     let hasEcho = hasProof(announcement, channel: index, source: source, at: now)
-    let standing = channels[index].proven.standing(
+    let evaluation = channels[index].proven.evaluation(
       of: announcement.author, bootID: announcement.bootID, counter: announcement.counter,
       at: source, hasEcho: hasEcho)
-    guard standing != .replay else {
+    guard evaluation != .replay else {
       counters.replayed += 1
       return []
     }
     // The budgets are asked before the signature is verified: a recorded announcement can be sent
     // again any number of times, from any source address.
-    if standing == .unproven,
+    if evaluation == .unproven,
       !isWorthAsking(announcement, channel: index, source: source, at: now)
     {
       return []
@@ -44,7 +44,7 @@ extension Discovery {
       counters.forged += 1
       return []
     }
-    if standing == .accepted {
+    if evaluation == .accepted {
       return accept(announcement, channel: index, source: source, at: now)
     }
     return challenge(announcement, channel: index, source: source, at: now)

@@ -10,7 +10,7 @@ struct ProvenAuthors: Sendable {
   static let formerBoots = 4
 
   /// The evaluation of an announcement by the table of PROTOCOL.md section 5.
-  enum Standing: Equatable {
+  enum Evaluation: Equatable {
     /// Received before, or from a run that has been replaced: to be ignored.
     case replay
     /// New, and from an address that this run has proven: to be accepted.
@@ -46,9 +46,9 @@ struct ProvenAuthors: Sendable {
 
   /// Evaluates an announcement; `hasEcho` means that it carries a valid echo for its source. The
   /// result does not depend on the order in which copies of one announcement arrive.
-  func standing(
+  func evaluation(
     of author: NodeID, bootID: UInt64, counter: UInt64, at source: Address, hasEcho: Bool
-  ) -> Standing {
+  ) -> Evaluation {
     guard let record = records[author], record.bootID == bootID else {
       let isReplaced = records[author]?.formerBoots.contains(bootID) ?? false
       if isReplaced { return .replay }

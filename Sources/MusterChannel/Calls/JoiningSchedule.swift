@@ -3,7 +3,7 @@ import MusterWire
 
 /// Decides when this node attests that it is in a call together with others (`CallJoining`), or
 /// that it has waited for them in a call that it started.
-public struct Togetherness: Sendable {
+public struct JoiningSchedule: Sendable {
   /// The time alone in a call after which its initiator says so. Longer than a node waits to hear
   /// of others before it starts a call: a newcomer that has heard of nobody has not waited so long.
   static let waiting = Duration.seconds(7)

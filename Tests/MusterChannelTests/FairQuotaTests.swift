@@ -6,7 +6,7 @@ import Testing
 
 /// How principals share the space of a document. Entries of unknown kinds stand for all that have a
 /// limit per author; every failure names its seed.
-struct SharesTests {
+struct FairQuotaTests {
   /// A member's entries stay, whatever other keys do that came by one invite.
   @Test func theKeysOfOneInviteShareOneQuota() {
     let guests = 2...40 as ClosedRange<UInt64>

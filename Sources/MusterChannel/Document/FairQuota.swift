@@ -9,7 +9,7 @@ import MusterWire
 /// principals, and the share of each principal among its authors, who lose their oldest entries
 /// first. The entries that remain are thus a function of the set of all entries: what is dropped
 /// would be dropped from any larger set, too.
-struct Shares: Sendable {
+struct FairQuota: Sendable {
   private struct Share: Sendable {
     var count = 0
     /// The number of entries of each author.

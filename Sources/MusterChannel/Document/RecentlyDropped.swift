@@ -5,7 +5,7 @@ import MusterWire
 ///
 /// Without this buffer, a node that has a newer entry of an author would drop both conflicting
 /// entries as outdated, and would never agree with other nodes about the author.
-struct PassedEntries: Sendable {
+struct RecentlyDropped: Sendable {
   /// The capacity: the number of entries that may arrive between the two proofs of an equivocation,
   /// which are sent one after the other.
   static let limit = 256

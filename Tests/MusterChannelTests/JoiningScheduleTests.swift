@@ -4,11 +4,11 @@ import MusterWire
 import Testing
 
 /// When a member attests that it is in a call together with others.
-struct TogethernessTests {
+struct JoiningScheduleTests {
   private let own = Pen(1).id
   private let other = Pen(2).id
   private let start = Instant.zero + .seconds(100)
-  private var watch = Togetherness()
+  private var watch = JoiningSchedule()
 
   private func call(
     _ number: UInt64, _ participants: [NodeID], standing: CallStanding = .informed,

@@ -120,14 +120,19 @@ func ordinaryIdentifiersAreNotFound(code: String) {
 
 // MARK: Comments
 
-/// The beginnings of sentences without a subject.
+/// The beginnings that no sentence has: those without a subject; "Also", which follows the subject;
+/// "Tells", where "Whether" suffices.
 private let headless = [
   "Who ", "Whoever ", "Whom ", "Whose ", "Of whom ", "To whom ", "What is ", "What was ",
-  "What has ", "What comes ", "What goes ",
+  "What has ", "What comes ", "What goes ", "Also ", "Tells that ", "Tells whether ",
 ]
 
-/// Phrases without a technical meaning.
-private let phrases = ["for ever", "is told of", "are told of", "has done with"]
+/// Phrases without a technical meaning, and those that English has other words for: "or if", "even
+/// if"; a flag says, a closure returns and a symptom shows whether something is so.
+private let phrases = [
+  "for ever", "is told of", "are told of", "has done with", "also if", "tells that",
+  "tells whether",
+]
 
 private func headlessComments(in file: TextFile) -> [String] {
   var result: [String] = []
@@ -142,11 +147,17 @@ private func headlessComments(in file: TextFile) -> [String] {
     let starts = headless.filter {
       isStart && comment.hasPrefix($0) || comment.contains(". \($0)")
     }
-    result += (starts + phrases.filter { contains($0, in: comment) })
+    result += (starts + bannedPhrases(in: comment, after: before))
       .map { "\(file.path):\(number + 1): \($0)" }
     before = comment
   }
   return result
+}
+
+/// The banned phrases in a line of a comment; one may begin with the last word of the line above.
+private func bannedPhrases(in comment: String, after before: String) -> [String] {
+  let last = before.split(separator: " ").last ?? ""
+  return phrases.filter { contains($0, in: "\(last) \(comment)") }
 }
 
 /// Whether `text` has the phrase as whole words.
@@ -179,6 +190,8 @@ private func comment(of line: Substring, kind: String) -> String? {
 @Test(arguments: [
   "/// Who speaks.", "// It waits. Whoever asks gets it.", "/// Of whom nothing is known.",
   "  // What is left goes.", "/// Keeps it for ever.", "/// Done.\n/// What was sent.",
+  "/// Also a late one.", "// Nil at the end, also if it is early.", "/// Tells whether it is on.",
+  "/// `isOn` tells that it is on.", "/// `isOn` tells\n/// whether it is on.",
 ])
 func plantedHeadlessCommentsAreFound(text: String) {
   #expect(!headlessComments(in: TextFile(path: "Sources/X/Y.swift", text: text)).isEmpty)
@@ -187,7 +200,8 @@ func plantedHeadlessCommentsAreFound(text: String) {
 @Test(arguments: [
   "/// The member who speaks.", "let s = \"Who are you?\"", "/// Decides\n/// who sends.",
   "/// The peer that asks,\n/// Who is a name here.", "// Whole seconds.",
-  "/// Once for every peer.",
+  "/// Once for every peer.", "/// A late one, also known as a repeat.",
+  "/// The node tells the peer that it leaves.", "/// `isOn` says whether it is on.",
 ])
 func wholeSentencesAreNotFound(text: String) {
   #expect(headlessComments(in: TextFile(path: "Sources/X/Y.swift", text: text)).isEmpty)

@@ -92,6 +92,7 @@ let package = Package(
       name: "CMusterShims", dependencies: ["CVPX", "COpus", "CV4L2"],
       cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "CMusterProcess", cSettings: [.define("_GNU_SOURCE")]),
+    .target(name: "CMusterSystem", cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "CMusterAssets", exclude: ["page"],
       cSettings: [.unsafeFlags(["-std=c23"])]),
@@ -106,27 +107,34 @@ let package = Package(
     engine("MusterMedia", ["MusterBase", "MusterWire"], safe: true),
     engine("MusterCore", protocols),
     .target(
+      name: "MusterSystem", dependencies: ["MusterBase", "CMusterSystem"], swiftSettings: common),
+    .target(
       name: "MusterCodecs",
-      dependencies: ["MusterBase", "CVPX", "COpus", "CSpeexDSP", "CYUV", "CMusterShims"],
+      dependencies: [
+        "MusterBase", "MusterSystem", "CVPX", "COpus", "CSpeexDSP", "CYUV", "CMusterShims",
+      ],
       swiftSettings: common),
     .target(
       name: "MusterDevices",
-      dependencies: ["MusterBase", "MusterCodecs", "CALSA", "CV4L2", "CMusterShims"],
+      dependencies: [
+        "MusterBase", "MusterSystem", "MusterCodecs", "CALSA", "CV4L2", "CMusterShims",
+      ],
       swiftSettings: common),
     .target(
       name: "MusterPipeline",
       dependencies: [
-        "MusterBase", "MusterWire", "MusterMedia", "MusterCore", "MusterCodecs", "MusterDevices",
+        "MusterBase", "MusterSystem", "MusterWire", "MusterMedia", "MusterCore", "MusterCodecs",
+        "MusterDevices",
       ], swiftSettings: common),
     .target(
       name: "MusterStore",
       dependencies: [
-        "MusterBase", "MusterCrypto", "MusterChannel", "MusterCore", "MusterDevices", "CSQLite",
+        "MusterBase", "MusterSystem", "MusterCrypto", "MusterChannel", "MusterCore", "CSQLite",
       ], swiftSettings: common),
     .target(
       name: "MusterNetwork",
       dependencies: [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterDiscovery", "MusterDevices",
+        "MusterBase", "MusterSystem", "MusterWire", "MusterCrypto", "MusterDiscovery",
         "CMusterShims", "CNATPMP", "CMiniUPnPc", "CAvahi",
         .target(name: "COpenDHT", condition: .when(traits: ["DHT"])),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -135,9 +143,9 @@ let package = Package(
     .target(
       name: "Muster",
       dependencies: [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery",
-        "MusterChannel", "MusterMedia", "MusterCore", "MusterCodecs", "MusterDevices",
-        "MusterPipeline", "MusterStore", "MusterNetwork", "CMusterShims",
+        "MusterBase", "MusterSystem", "MusterWire", "MusterCrypto", "MusterLink",
+        "MusterDiscovery", "MusterChannel", "MusterMedia", "MusterCore", "MusterCodecs",
+        "MusterDevices", "MusterPipeline", "MusterStore", "MusterNetwork", "CMusterShims",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),
@@ -145,7 +153,8 @@ let package = Package(
     .target(
       name: "MusterView",
       dependencies: [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterChannel", "Muster", "CMusterAssets",
+        "MusterBase", "MusterSystem", "MusterWire", "MusterCrypto", "MusterChannel", "Muster",
+        "CMusterAssets",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -155,8 +164,9 @@ let package = Package(
     .target(
       name: "MusterCommand",
       dependencies: [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery",
-        "MusterChannel", "MusterCore", "MusterCodecs", "MusterDevices", "MusterStore",
+        "MusterBase", "MusterSystem", "MusterWire", "MusterCrypto", "MusterLink",
+        "MusterDiscovery", "MusterChannel", "MusterCore", "MusterCodecs", "MusterDevices",
+        "MusterStore",
         "MusterNetwork", "Muster", "MusterView", "CQREncode", "CMusterProcess",
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -166,8 +176,9 @@ let package = Package(
     .target(
       name: "MusterLab",
       dependencies: [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery",
-        "MusterChannel", "MusterCore", "MusterCodecs", "MusterDevices", "Muster", "MusterCommand",
+        "MusterBase", "MusterSystem", "MusterWire", "MusterCrypto", "MusterLink",
+        "MusterDiscovery", "MusterChannel", "MusterCore", "MusterCodecs", "MusterDevices",
+        "Muster", "MusterCommand",
         "MusterSimulator", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ], swiftSettings: common),
     .executableTarget(name: "muster-lab", dependencies: ["MusterLab"], swiftSettings: common),
@@ -198,11 +209,11 @@ let package = Package(
     tests(
       "MusterPipelineTests",
       [
-        "MusterBase", "MusterMedia", "MusterCore", "MusterCodecs", "MusterDevices",
+        "MusterBase", "MusterSystem", "MusterMedia", "MusterCore", "MusterCodecs", "MusterDevices",
         "MusterPipeline",
       ]),
     tests(
-      "MusterDevicesTests", ["MusterBase", "MusterCodecs", "MusterDevices"],
+      "MusterDevicesTests", ["MusterBase", "MusterSystem", "MusterCodecs", "MusterDevices"],
       exclude: ["VirtualRoom"]),
     tests(
       "SimulationTests",
@@ -219,7 +230,8 @@ let package = Package(
     tests(
       "ShellTests",
       [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterChannel", "MusterDiscovery",
+        "MusterBase", "MusterSystem", "MusterWire", "MusterCrypto", "MusterChannel",
+        "MusterDiscovery",
         "MusterCore", "MusterDevices", "MusterPipeline", "MusterStore", "MusterNetwork", "Muster",
         "CSQLite",
         .product(name: "NIOCore", package: "swift-nio"),

@@ -2,8 +2,8 @@ import MusterBase
 import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterDevices
 import MusterStore
+import MusterSystem
 import MusterWire
 
 /// Resolves a configured channel into a setup that a node can join.

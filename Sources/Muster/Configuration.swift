@@ -1,9 +1,9 @@
-import Glibc
 import Logging
 import MusterBase
 import MusterChannel
 import MusterCore
 import MusterCrypto
+import MusterSystem
 import MusterWire
 
 /// The settings of a node, which cannot be changed after the start.

@@ -2,6 +2,7 @@ import MusterBase
 import MusterCodecs
 import MusterDevices
 import MusterPipeline
+import MusterSystem
 
 /// The capture, encoding, playout and recording threads of a node, started and stopped together.
 final class MediaThreads: Sendable {

@@ -1,8 +1,8 @@
 import MusterBase
 import MusterCore
-import MusterDevices
 import MusterDiscovery
 import MusterNetwork
+import MusterSystem
 
 /// Methods that publish this node's announcements in a DHT and find the announcements of other
 /// members.

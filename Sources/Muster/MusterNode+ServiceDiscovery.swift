@@ -1,7 +1,7 @@
 import MusterBase
-import MusterDevices
 import MusterDiscovery
 import MusterNetwork
+import MusterSystem
 
 /// The candidate addresses of other nodes, by source.
 struct PeerAddresses {

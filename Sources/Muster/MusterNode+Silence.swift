@@ -1,6 +1,5 @@
 import MusterBase
 import MusterCore
-import MusterDevices
 import MusterNetwork
 
 /// The state of the warnings about peers and servers that do not answer, each given once.

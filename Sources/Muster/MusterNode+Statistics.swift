@@ -1,10 +1,10 @@
-import Glibc
 import MusterBase
 import MusterChannel
 import MusterCongestion
 import MusterCore
 import MusterMedia
 import MusterPipeline
+import MusterSystem
 import MusterWire
 
 /// The values at the previous measurement, from which the next rates are computed.
@@ -132,28 +132,5 @@ extension MusterNode {
       totalFreezesDuration: media.totalFreezesDuration,
       audioLostPercent: heard?.lostPercent ?? 0,
       recentAudioLostPercent: heard?.recentLostPercent ?? 0, why: media.why.name)
-  }
-}
-
-/// The CPU time and memory that this process uses.
-public enum ProcessUsage {
-  /// The user and system time of all threads since the process started.
-  public static var cpuNanoseconds: Int64 {
-    var time = timespec()
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-  }
-
-  /// Resident memory in MB (10^6 bytes) from /proc/self/statm; 0 if that file is missing.
-  public static var residentMegabytes: Double {
-    let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return 0 }
-    defer { close(file) }
-    var bytes = [UInt8](repeating: 0, count: 128)
-    let count = read(file, &bytes, bytes.count)
-    guard count > 0 else { return 0 }
-    let fields = String(decoding: bytes.prefix(count), as: UTF8.self).split(separator: " ")
-    guard fields.count > 1, let pages = Double(fields[1]) else { return 0 }
-    return pages * Double(sysconf(Int32(_SC_PAGESIZE))) / 1e6
   }
 }

@@ -1,9 +1,9 @@
 import MusterBase
 import MusterChannel
 import MusterCore
-import MusterDevices
 import MusterDiscovery
 import MusterStore
+import MusterSystem
 import MusterWire
 
 /// Methods that write changes to the store and report messages once they are durable.

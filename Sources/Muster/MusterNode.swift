@@ -3,12 +3,12 @@ import MusterBase
 import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterDevices
 import MusterDiscovery
 import MusterMedia
 import MusterNetwork
 import MusterPipeline
 import MusterStore
+import MusterSystem
 import MusterWire
 import NIOCore
 import NIOPosix

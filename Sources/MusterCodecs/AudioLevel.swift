@@ -1,4 +1,4 @@
-import Glibc
+import MusterSystem
 
 /// The computation of the audio level of a packet (RFC 6464).
 public enum AudioLevel {

@@ -1,7 +1,7 @@
-import Glibc
 import Muster
 import MusterBase
 import MusterCrypto
+import MusterSystem
 import MusterWire
 
 /// Converts channel names and secrets from the settings into channels to join.
@@ -89,7 +89,7 @@ package enum ChannelKeys {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
       throw MusterError(
-        "cannot read the key file \(path) (\(String(cString: strerror(errno))))",
+        "cannot read the key file \(path) (\(SystemError.last))",
         hint: "check the path and its permissions")
     }
     defer { close(descriptor) }
@@ -137,7 +137,7 @@ package enum ChannelKeys {
     if argument == "-" { return firstLine(of: STDIN_FILENO) }
     let descriptor = open(argument, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
-      let reason = String(cString: strerror(errno))
+      let reason = SystemError.last
       let shown = DisplayText.sanitized(argument, limit: 80)
       throw MusterError(
         "--invite \(shown) is no invite, and no file with one (\(reason))",

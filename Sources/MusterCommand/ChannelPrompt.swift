@@ -1,5 +1,5 @@
-import Glibc
 import Muster
+import MusterSystem
 
 /// Asks at the terminal what to join, when the command line names nothing: a program menu starts
 /// the command like that.

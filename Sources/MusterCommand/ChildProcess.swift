@@ -1,4 +1,4 @@
-import Glibc
+import MusterSystem
 
 /// A child process: a node, the desktop's browser, or ip(8).
 package struct ChildProcess {

@@ -1,5 +1,5 @@
-import Glibc
 import Muster
+import MusterSystem
 
 /// The demo's display of the latency and quality between each pair of nodes.
 final class DemoBoard: Sendable {

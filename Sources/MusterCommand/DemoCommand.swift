@@ -1,6 +1,6 @@
 import ArgumentParser
-import Glibc
 import Muster
+import MusterSystem
 
 /// The command `muster demo`, which runs a real call of three nodes on this machine.
 struct DemoCommand: AsyncParsableCommand {

@@ -1,8 +1,8 @@
 import CMusterProcess
-import Glibc
 import Muster
 import MusterBase
 import MusterCrypto
+import MusterSystem
 
 /// One node process of the demo, with the state reported by its events.
 struct DemoNode: Sendable {

@@ -1,5 +1,5 @@
-import Glibc
 import Muster
+import MusterSystem
 
 /// The expiry time of an invite or a role on the command line.
 package enum Expiry {

@@ -1,7 +1,7 @@
 import ArgumentParser
-import Glibc
 import Muster
 import MusterBase
+import MusterSystem
 
 /// The command `muster identity`, which backs up and moves a node's identity.
 struct IdentityCommand: AsyncParsableCommand {
@@ -143,7 +143,7 @@ private enum BackupFile {
 
   private static func unreadable(_ path: String) -> MusterError {
     MusterError(
-      "cannot read \(Words.shown(path)) (\(String(cString: strerror(errno))))",
+      "cannot read \(Words.shown(path)) (\(SystemError.last))",
       hint: "check the path and its permissions")
   }
 }

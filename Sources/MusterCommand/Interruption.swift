@@ -1,5 +1,5 @@
 import Dispatch
-import Glibc
+import MusterSystem
 import Synchronization
 
 /// The signals by which a user ends a command: SIGINT (Ctrl-C), SIGTERM, and SIGHUP, which means

@@ -1,8 +1,8 @@
 import ArgumentParser
-import Glibc
 import Muster
 import MusterBase
 import MusterNetwork
+import MusterSystem
 import MusterWire
 
 /// The command `muster invite`, which creates an invite to a channel.

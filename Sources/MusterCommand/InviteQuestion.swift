@@ -1,6 +1,6 @@
-import Glibc
 import Muster
 import MusterBase
+import MusterSystem
 
 /// Asks whether to join the channel of an invite that came as a link: a link takes one click, and
 /// anyone can have made it.

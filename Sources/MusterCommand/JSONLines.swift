@@ -1,6 +1,6 @@
-import Glibc
 import Muster
 import MusterBase
+import MusterSystem
 import MusterView
 
 /// The JSON interface: events on standard output and commands on standard input, with one JSON

@@ -1,9 +1,9 @@
 import ArgumentParser
-import Glibc
 import Logging
 import Muster
 import MusterBase
 import MusterDevices
+import MusterSystem
 import MusterView
 
 /// The command `muster join`, which runs a node until the user stops it.

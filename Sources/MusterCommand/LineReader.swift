@@ -1,5 +1,4 @@
-import Glibc
-import MusterDevices
+import MusterSystem
 
 /// A reader for the lines of a file or pipe, on a dedicated thread because reads block.
 ///

@@ -1,5 +1,5 @@
-import Glibc
 import Muster
+import MusterSystem
 import Synchronization
 
 /// What a command notes of the events of a node.

@@ -1,5 +1,4 @@
-import Glibc
-import MusterDevices
+import MusterSystem
 
 /// A writer for a pipe, file or terminal, on a thread of its own because writes block: the reader
 /// at the other end may stop reading, and neither the node nor its end waits for that.
@@ -137,7 +136,7 @@ extension OutputWriter.Trouble: CustomStringConvertible {
     switch self {
     case .closed: "nobody reads it any more: ending"
     case .failing(let reason):
-      "\(String(cString: strerror(reason))): it is tried again each second"
+      "\(SystemError.text(of: reason)): it is tried again each second"
     }
   }
 }

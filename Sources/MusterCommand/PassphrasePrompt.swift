@@ -1,5 +1,5 @@
-import Glibc
 import MusterBase
+import MusterSystem
 
 /// Asks for a passphrase at the terminal, whatever standard input and output are.
 enum PassphrasePrompt {

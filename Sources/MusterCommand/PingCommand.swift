@@ -1,6 +1,6 @@
 import ArgumentParser
-import Glibc
 import Muster
+import MusterSystem
 
 /// The command `muster ping`, which measures round trips to a member over each path of the running
 /// node.

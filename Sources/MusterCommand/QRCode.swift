@@ -1,5 +1,5 @@
 import CQREncode
-import Glibc
+import MusterSystem
 
 /// QR codes that a phone's camera can read from a terminal.
 enum QRCode {

@@ -1,4 +1,4 @@
-import Glibc
+import MusterSystem
 
 /// The terminal in raw mode, without line editing and echo; `restore()` restores the former mode.
 struct RawTerminal {

@@ -1,7 +1,7 @@
 import ArgumentParser
-import Glibc
 import Muster
 import MusterNetwork
+import MusterSystem
 
 /// The command `muster rendezvous`, which runs a server for discovery between networks.
 struct RendezvousCommand: AsyncParsableCommand {

@@ -1,9 +1,9 @@
 import ArgumentParser
 import CMusterProcess
-import Glibc
 import Muster
 import MusterDevices
 import MusterNetwork
+import MusterSystem
 
 /// The command line of Muster, for the executable `muster` and for tests.
 public enum CommandLineTool {
@@ -54,7 +54,7 @@ public enum CommandLineTool {
   private static func flush() throws(MusterError) {
     let failure = muster_flush_output()
     guard failure < 0 else { return }
-    throw MusterError("cannot write standard output", hint: String(cString: strerror(-failure)))
+    throw MusterError("cannot write standard output", hint: SystemError.text(of: -failure))
   }
 
   private static func fail(_ error: MusterError, of tool: String) -> Never {

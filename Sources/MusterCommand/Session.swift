@@ -1,6 +1,6 @@
 import ArgumentParser
-import Glibc
 import Muster
+import MusterSystem
 import MusterView
 
 /// A running node with its command-line interface, from start to orderly shutdown.

@@ -1,6 +1,6 @@
-import Glibc
 import Logging
 import MusterBase
+import MusterSystem
 import Synchronization
 
 /// One thread at a time looks for room and uses it.

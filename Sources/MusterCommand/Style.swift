@@ -1,4 +1,4 @@
-import Glibc
+import MusterSystem
 
 /// ANSI text styles; callers sanitise names and messages first.
 package enum Style {

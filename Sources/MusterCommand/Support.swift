@@ -1,17 +1,10 @@
-import Glibc
 import MusterBase
+import MusterSystem
 
 /// Wall-clock time and its formatting.
 enum Clocks {
-  /// The current wall time in milliseconds since 1970.
-  static var wallMilliseconds: Double {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
-    return Double(time.tv_sec) * 1000 + Double(time.tv_nsec) / 1e6
-  }
-
   /// The current wall time in seconds since 1970.
-  static var wallSeconds: Int64 { Int64(wallMilliseconds / 1000) }
+  static var wallSeconds: Int64 { Int64(clamping: WallClock.milliseconds / 1000) }
 
   /// A time such as `14:03` for today or `2026-11-21 14:03` for any other day, in the local time
   /// zone.
@@ -85,7 +78,7 @@ enum TextFile {
   static func write(secret text: String, toNew path: String) throws(MusterError) {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
-      throw MusterError("cannot write \(path)", hint: String(cString: strerror(errno)))
+      throw MusterError("cannot write \(path)", hint: SystemError.last)
     }
     defer { close(descriptor) }
     var rest = Array(text.utf8)[...]
@@ -96,7 +89,7 @@ enum TextFile {
       rest = rest.dropFirst(count)
     }
     guard rest.isEmpty, fsync(descriptor) == 0 else {
-      let reason = String(cString: strerror(errno))
+      let reason = SystemError.last
       unlink(path)
       throw MusterError("cannot write all of \(path)", hint: reason)
     }

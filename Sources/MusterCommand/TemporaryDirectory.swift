@@ -1,5 +1,5 @@
-import Glibc
 import Muster
+import MusterSystem
 
 /// A temporary directory of a command. Only known files are deleted, so that no other file can be
 /// lost.

@@ -1,7 +1,7 @@
 import ArgumentParser
-import Glibc
 import Muster
 import MusterBase
+import MusterSystem
 
 /// The command `muster verify`, which authenticates a member by a code that two people compare by
 /// voice.

@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCodecs
+import MusterSystem
 
 /// A captured frame of 20 ms of 48 kHz mono audio.
 public struct CapturedAudio: Equatable, Sendable {

@@ -1,5 +1,5 @@
-import Glibc
 import MusterBase
+import MusterSystem
 
 /// A file or FIFO as a byte stream, read in bounded chunks; waiting for a FIFO can be cancelled.
 final class ByteStream {

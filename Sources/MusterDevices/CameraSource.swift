@@ -1,8 +1,8 @@
 import CMusterShims
 import CV4L2
-import Glibc
 import MusterBase
 import MusterCodecs
+import MusterSystem
 
 /// A V4L2 camera, opened through libv4l2, which converts the formats that V4L2 alone cannot
 /// deliver.
@@ -105,7 +105,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
     let now = BootClock.now
     var time = now
     if monotonic > 0 {
-      let stamped = Instant(nanoseconds: monotonic &+ muster_boot_ahead_of_monotonic())
+      let stamped = BootClock.instant(monotonic: monotonic)
       if stamped <= now, now - stamped < .seconds(1) { time = stamped }
     }
     if time <= last { time = min(now, last + .microseconds(1)) }

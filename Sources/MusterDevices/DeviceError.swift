@@ -1,4 +1,4 @@
-import Glibc
+import MusterSystem
 
 /// The error for an unusable device or file, with advice for the user.
 public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {

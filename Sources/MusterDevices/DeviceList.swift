@@ -1,8 +1,8 @@
 import CALSA
 import CMusterShims
 import CV4L2
-import Glibc
 import MusterBase
+import MusterSystem
 
 /// The cameras and ALSA devices of this machine, for `muster devices`.
 public enum DeviceList {

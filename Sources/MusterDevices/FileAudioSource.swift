@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCodecs
+import MusterSystem
 
 /// A WAV file as an audio source: paced, resampled to 48 kHz and looped.
 final class FileAudioSource: AudioSource, @unchecked Sendable {

@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCodecs
+import MusterSystem
 
 /// A `.y4m` or `.ivf` file, looped at its own frame rate, or a FIFO with either format.
 ///

@@ -1,4 +1,5 @@
 import MusterBase
+import MusterSystem
 
 /// A reader for the encoded frames of an IVF file with VP8.
 public final class IVFReader {

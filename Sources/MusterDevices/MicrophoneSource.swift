@@ -1,7 +1,7 @@
 import CALSA
-import Glibc
 import MusterBase
 import MusterCodecs
+import MusterSystem
 
 /// An ALSA capture device as an audio source.
 final class MicrophoneSource: AudioSource, @unchecked Sendable {

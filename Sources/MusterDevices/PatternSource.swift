@@ -1,6 +1,6 @@
-import Glibc
 import MusterBase
 import MusterCodecs
+import MusterSystem
 
 /// A video source of the test pattern; late frames are skipped and leave a gap in the frame
 /// numbers.

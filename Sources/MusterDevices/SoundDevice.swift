@@ -1,8 +1,8 @@
 import CALSA
 import CMusterShims
-import Glibc
 import MusterBase
 import MusterCodecs
+import MusterSystem
 
 /// An open ALSA PCM, configured as close to 48 kHz mono 16-bit as the device supports.
 final class SoundDevice {

@@ -1,7 +1,7 @@
 import CALSA
-import Glibc
 import MusterBase
 import MusterCodecs
+import MusterSystem
 import Synchronization
 
 /// An ALSA playback device whose buffer is filled only as far as needed.

@@ -1,6 +1,6 @@
-import Glibc
 import MusterBase
 import MusterCodecs
+import MusterSystem
 
 /// A 440 Hz tone that is louder for 100 ms at every full second of boot time, in sync with the test
 /// pattern's flash.

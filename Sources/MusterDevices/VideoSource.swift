@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCodecs
+import MusterSystem
 
 /// A captured frame and its capture time.
 public struct CapturedFrame: Sendable {

@@ -1,6 +1,6 @@
-import Glibc
 import MusterBase
 import MusterCodecs
+import MusterSystem
 
 /// A reader that converts WAV files of any number of channels to mono at the file's sample rate.
 public final class WAVReader {

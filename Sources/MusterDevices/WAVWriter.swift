@@ -1,6 +1,6 @@
-import Glibc
 import MusterBase
 import MusterCodecs
+import MusterSystem
 import Synchronization
 
 /// A writer of 48 kHz mono 16-bit audio to a WAV file that is playable at any time, even if the

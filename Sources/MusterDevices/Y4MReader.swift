@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCodecs
+import MusterSystem
 
 /// A reader for the frames of a YUV4MPEG2 stream with 8 bits and 4:2:0 chroma.
 public final class Y4MReader {

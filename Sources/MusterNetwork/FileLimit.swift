@@ -1,5 +1,5 @@
-import Glibc
 import MusterBase
+import MusterSystem
 
 /// How many files and sockets this process may have open at once.
 package enum FileLimit {

@@ -1,5 +1,5 @@
 import CMusterShims
-import Glibc
+import MusterSystem
 import NIOCore
 import NIOPosix
 

@@ -1,6 +1,6 @@
 import CMusterShims
-import Glibc
 import MusterBase
+import MusterSystem
 
 /// One address of a network interface that is up.
 public struct NetworkInterface: Equatable, Sendable {

@@ -1,6 +1,5 @@
-import Glibc
 import MusterBase
-import MusterDevices
+import MusterSystem
 
 /// Resolves `HOST:PORT` off the event loop, repeatedly, because the addresses of a name can change.
 package struct PeerResolver: Sendable {

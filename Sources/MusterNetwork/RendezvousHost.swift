@@ -1,7 +1,7 @@
 import MusterBase
 import MusterCrypto
-import MusterDevices
 import MusterDiscovery
+import MusterSystem
 import NIOCore
 import NIOPosix
 

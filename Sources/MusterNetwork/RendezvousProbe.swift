@@ -1,8 +1,7 @@
-import Glibc
 import MusterBase
 import MusterCrypto
-import MusterDevices
 import MusterDiscovery
+import MusterSystem
 import MusterWire
 import NIOCore
 import NIOPosix

@@ -1,5 +1,5 @@
-import Glibc
 import MusterBase
+import MusterSystem
 import NIOCore
 
 extension Address {

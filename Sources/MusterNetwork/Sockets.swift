@@ -1,8 +1,7 @@
 import CMusterShims
-import Glibc
 import MusterBase
-import MusterDevices
 import MusterDiscovery
+import MusterSystem
 import MusterWire
 import NIOCore
 import NIOPosix

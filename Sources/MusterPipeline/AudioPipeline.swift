@@ -1,6 +1,7 @@
 import MusterBase
 import MusterCodecs
 import MusterDevices
+import MusterSystem
 
 /// The thread that reads this node's audio source and encodes the frames.
 ///

@@ -3,6 +3,7 @@ import MusterCodecs
 import MusterCore
 import MusterDevices
 import MusterMedia
+import MusterSystem
 
 /// The thread that mixes and plays the audio of all members.
 ///

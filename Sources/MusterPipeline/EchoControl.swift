@@ -1,6 +1,6 @@
 import MusterBase
 import MusterCodecs
-import MusterDevices
+import MusterSystem
 
 /// Passes the played frames to the capture thread, as the reference signal of the echo canceller.
 package final class EchoControl: Sendable {

@@ -1,5 +1,5 @@
 import MusterBase
-import MusterDevices
+import MusterSystem
 
 /// Limits the number of frames queued between the encoders and the event loop by dropping frames.
 package final class FrameBacklog: Sendable {

@@ -1,5 +1,5 @@
 import MusterBase
-import MusterDevices
+import MusterSystem
 
 /// The drop policy of an element in a `FrameQueue`.
 package enum QueuedMedia<Key: Equatable & Sendable>: Equatable, Sendable {

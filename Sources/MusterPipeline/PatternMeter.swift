@@ -1,8 +1,8 @@
 import MusterBase
 import MusterCodecs
 import MusterCore
-import MusterDevices
 import MusterMedia
+import MusterSystem
 
 /// Measures the latency from capture to decoded frame by decoding the capture times in members'
 /// test patterns; both nodes must run on one host, whose boot clock they share.

@@ -1,8 +1,8 @@
-import Glibc
 import MusterBase
 import MusterCore
 import MusterDevices
 import MusterMedia
+import MusterSystem
 
 /// Records received media: one `.ivf` file per video stream and one `.wav` file per remote
 /// participant.

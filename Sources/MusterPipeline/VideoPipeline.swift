@@ -1,6 +1,7 @@
 import MusterBase
 import MusterCodecs
 import MusterDevices
+import MusterSystem
 import MusterWire
 
 /// The thread that captures one video stream of this node and encodes it, with one encoder per

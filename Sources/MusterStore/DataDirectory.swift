@@ -1,7 +1,6 @@
-import Glibc
 import MusterBase
 import MusterCrypto
-import MusterDevices
+import MusterSystem
 
 /// The directory with a node's identity and store, locked while a node uses it.
 ///

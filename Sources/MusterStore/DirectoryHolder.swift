@@ -1,4 +1,4 @@
-import Glibc
+import MusterSystem
 
 /// The process that holds the lock of a data directory, as the lock file names it.
 public struct DirectoryHolder: Equatable, Sendable {

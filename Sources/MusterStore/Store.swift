@@ -2,7 +2,7 @@ import Dispatch
 import MusterBase
 import MusterChannel
 import MusterCore
-import MusterDevices
+import MusterSystem
 
 /// A node's durable state: channels with their keys, signed entries, and the known names and keys
 /// of members.

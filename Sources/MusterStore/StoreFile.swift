@@ -1,9 +1,8 @@
 import CSQLite
-import Glibc
 import MusterBase
 import MusterCore
 import MusterCrypto
-import MusterDevices
+import MusterSystem
 
 /// The store's SQLite file; only the store's queue uses it.
 ///

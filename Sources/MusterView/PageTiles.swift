@@ -1,6 +1,6 @@
-import Glibc
 import Muster
 import MusterBase
+import MusterSystem
 import Synchronization
 
 /// Assigns the tile numbers of the page: 0 is this node's preview, every other number is a video
@@ -91,15 +91,8 @@ package final class PageTiles: Sendable {
         tile: tile, isKeyframe: viewed.isKeyframe,
         isShown: viewed.isShown, temporalLayer: UInt8(clamping: viewed.temporalLayer),
         sequence: state.sequences[index],
-        sentAtMilliseconds: Self.wallMilliseconds,
+        sentAtMilliseconds: WallClock.exactMilliseconds,
         timestampMicroseconds: state.lastTimestamp[index], data: viewed.data)
     }
-  }
-
-  /// The wall time in milliseconds since 1970.
-  private static var wallMilliseconds: Double {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
-    return Double(time.tv_sec) * 1000 + Double(time.tv_nsec) / 1e6
   }
 }

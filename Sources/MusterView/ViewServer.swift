@@ -1,4 +1,4 @@
-import Glibc
+import MusterSystem
 import NIOCore
 import NIOHTTP1
 import NIOPosix

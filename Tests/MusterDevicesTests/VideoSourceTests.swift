@@ -3,6 +3,7 @@ import Glibc
 import MusterBase
 import MusterCodecs
 import MusterDevices
+import MusterSystem
 import Testing
 
 @Suite struct VideoSourceTests {

@@ -2,6 +2,7 @@ import Glibc
 import MusterBase
 import MusterCodecs
 import MusterDevices
+import MusterSystem
 import Testing
 
 /// The compiled ALSA plugin of `VirtualRoom/`, with a configuration that loads it.

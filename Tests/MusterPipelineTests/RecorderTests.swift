@@ -1,9 +1,9 @@
 import Glibc
 import MusterBase
 import MusterCore
-import MusterDevices
 import MusterMedia
 import MusterPipeline
+import MusterSystem
 import Testing
 
 /// Recordings of members that have sent little.

@@ -23,46 +23,47 @@ enum Layering {
 
   /// The other targets, each with its permitted imports, system libraries included.
   static let shells: [String: [String]] = [
+    "MusterSystem": ["MusterBase", "CMusterSystem", "Glibc"],
     "MusterCodecs": [
-      "MusterBase", "CVPX", "COpus", "CSpeexDSP", "CYUV", "CMusterShims", "Glibc",
+      "MusterBase", "MusterSystem", "CVPX", "COpus", "CSpeexDSP", "CYUV", "CMusterShims",
       "Synchronization",
     ],
     "MusterDevices": [
-      "MusterBase", "MusterCodecs", "CALSA", "CV4L2", "CMusterShims", "Glibc", "Synchronization",
+      "MusterBase", "MusterSystem", "MusterCodecs", "CALSA", "CV4L2", "CMusterShims",
+      "Synchronization",
     ],
     "MusterPipeline": [
-      "MusterBase", "MusterWire", "MusterMedia", "MusterCore", "MusterCodecs", "MusterDevices",
-      "Glibc", "Synchronization",
+      "MusterBase", "MusterSystem", "MusterWire", "MusterMedia", "MusterCore", "MusterCodecs",
+      "MusterDevices", "Synchronization",
     ],
     "MusterStore": [
-      "MusterBase", "MusterCrypto", "MusterChannel", "MusterCore", "MusterDevices", "CSQLite",
-      "Dispatch", "Glibc", "Synchronization",
+      "MusterBase", "MusterSystem", "MusterCrypto", "MusterChannel", "MusterCore", "CSQLite",
+      "Dispatch", "Synchronization",
     ],
     "MusterNetwork": [
-      "MusterBase", "MusterWire", "MusterCrypto", "MusterDiscovery", "MusterDevices",
+      "MusterBase", "MusterSystem", "MusterWire", "MusterCrypto", "MusterDiscovery",
       "CMusterShims", "CNATPMP", "CMiniUPnPc", "CAvahi", "COpenDHT", "NIOCore", "NIOPosix",
-      "Logging", "Glibc", "Synchronization",
+      "Logging", "Synchronization",
     ],
     "Muster": protocols + [
-      "MusterCore", "MusterCodecs", "MusterDevices", "MusterPipeline", "MusterStore",
-      "MusterNetwork", "CMusterShims", "NIOCore", "NIOPosix", "Logging", "Glibc",
+      "MusterSystem", "MusterCore", "MusterCodecs", "MusterDevices", "MusterPipeline",
+      "MusterStore", "MusterNetwork", "CMusterShims", "NIOCore", "NIOPosix", "Logging",
       "Synchronization", "FoundationEssentials",
     ],
     "MusterView": [
-      "MusterBase", "MusterWire", "MusterCrypto", "MusterChannel", "Muster", "CMusterAssets",
-      "NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging", "Glibc",
+      "MusterBase", "MusterSystem", "MusterWire", "MusterCrypto", "MusterChannel", "Muster",
+      "CMusterAssets", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging",
       "Synchronization", "FoundationEssentials",
     ],
     "MusterCommand": protocols + [
-      "MusterCore", "MusterCodecs", "MusterDevices", "MusterStore", "MusterNetwork", "Muster",
-      "MusterView", "CQREncode", "CMusterProcess", "ArgumentParser", "Logging", "NIOCore",
-      "NIOPosix", "Dispatch",
-      "Glibc", "Synchronization", "FoundationEssentials",
+      "MusterSystem", "MusterCore", "MusterCodecs", "MusterDevices", "MusterStore",
+      "MusterNetwork", "Muster", "MusterView", "CQREncode", "CMusterProcess", "ArgumentParser",
+      "Logging", "NIOCore", "NIOPosix", "Dispatch", "Synchronization", "FoundationEssentials",
     ],
     "muster": ["MusterCommand"],
     "MusterLab": protocols + [
-      "MusterCore", "MusterCodecs", "MusterDevices", "Muster", "MusterCommand", "MusterSimulator",
-      "ArgumentParser", "Glibc", "Synchronization",
+      "MusterSystem", "MusterCore", "MusterCodecs", "MusterDevices", "Muster", "MusterCommand",
+      "MusterSimulator", "ArgumentParser", "Synchronization",
     ],
     "muster-lab": ["MusterLab"],
   ]
@@ -75,7 +76,8 @@ enum Layering {
 
   /// The only target that may import each C library.
   static let rooms: [String: String] = [
-    "CSodium": "MusterCrypto", "CVPX": "MusterCodecs", "COpus": "MusterCodecs",
+    "CSodium": "MusterCrypto", "CMusterSystem": "MusterSystem", "CSQLite": "MusterStore",
+    "CVPX": "MusterCodecs", "COpus": "MusterCodecs",
     "CSpeexDSP": "MusterCodecs", "CYUV": "MusterCodecs", "CALSA": "MusterDevices",
     "CV4L2": "MusterDevices", "CMusterAssets": "MusterView",
     "CQREncode": "MusterCommand", "CMusterProcess": "MusterCommand", "CNATPMP": "MusterNetwork",

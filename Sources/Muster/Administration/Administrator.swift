@@ -2,9 +2,9 @@ import MusterBase
 import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterDevices
 import MusterDiscovery
 import MusterStore
+import MusterSystem
 import MusterWire
 
 /// Carries out an administrative request on a `Node` value, with or without sockets.

@@ -1,7 +1,6 @@
-import Glibc
 import MusterBase
-import MusterDevices
 import MusterStore
+import MusterSystem
 import NIOCore
 import NIOPosix
 

@@ -1,7 +1,6 @@
 import FoundationEssentials
 import MusterBase
 import MusterCrypto
-import MusterDevices
 import MusterStore
 
 /// Backups of an identity and the channels it remembers, sealed with a passphrase, behind

@@ -1,8 +1,8 @@
 import MusterBase
 import MusterCore
 import MusterCrypto
-import MusterDevices
 import MusterStore
+import MusterSystem
 
 /// Carries out requests while no node runs on the data directory. A `Node` value without sockets
 /// processes the request and the store keeps the result, which other members receive when a node

@@ -1,9 +1,9 @@
-import Glibc
 import Muster
 import MusterBase
 import MusterDevices
 import MusterNetwork
 import MusterStore
+import MusterSystem
 
 /// The checks of `muster doctor`, which return findings.
 enum Diagnostics {
@@ -50,10 +50,8 @@ enum Diagnostics {
   }
 
   static func clock() -> [Finding] {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
     // A time before October 2025, when this program was written, is wrong.
-    let isPlausible = time.tv_sec > 1_760_000_000
+    let isPlausible = WallClock.milliseconds > 1_760_000_000_000
     return [
       Finding(
         subject: "clock", verdict: isPlausible ? .good : .note,

@@ -1,6 +1,6 @@
-import Glibc
 import Muster
 import MusterBase
+import MusterSystem
 
 /// The content of a settings file.
 struct SettingsFile {
@@ -23,7 +23,7 @@ struct SettingsFile {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
       if named == nil, errno == ENOENT || errno == ENOTDIR { return nil }
-      throw unreadable(path, String(cString: strerror(errno)))
+      throw unreadable(path, SystemError.last)
     }
     defer { close(descriptor) }
     var status = stat()
@@ -31,7 +31,7 @@ struct SettingsFile {
       fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
       && FilePermissions.othersRead(status.st_mode) && !isCredential(path, environment)
     guard let bytes = TextFile.bytes(of: descriptor, limit: limit) else {
-      throw unreadable(path, String(cString: strerror(errno)))
+      throw unreadable(path, SystemError.last)
     }
     guard bytes.count <= limit else { throw unreadable(path, "it is too long") }
     guard let text = String(validating: bytes, as: UTF8.self) else {

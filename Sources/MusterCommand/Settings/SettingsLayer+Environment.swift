@@ -1,6 +1,6 @@
-import Glibc
 import Muster
 import MusterBase
+import MusterSystem
 
 extension SettingsLayer {
   /// Variables of the command that are no settings of a node.

@@ -1,10 +1,10 @@
-import Glibc
 import Muster
 import MusterBase
 import MusterChannel
 import MusterCore
 import MusterCrypto
 import MusterDiscovery
+import MusterSystem
 import MusterWire
 
 /// A benchmark of heap allocations per operation on the hot paths, compared with budgets.

@@ -1,9 +1,8 @@
-import Glibc
 import Muster
 import MusterBase
 import MusterCodecs
 import MusterCrypto
-import MusterDevices
+import MusterSystem
 
 /// Encryption with bare libsodium, as the baseline of the benchmarks.
 enum BareSodium {
@@ -79,7 +78,7 @@ final class BareCall {
   func run(seconds: Int) throws -> Double {
     let pcm = (0..<960).map { Int16(8000 * sin(Double($0) * 2 * .pi * 440 / 48_000)) }
     let start = BootClock.now
-    let cpu = ProcessTime.cpuSeconds
+    let cpu = ProcessUsage.cpuSeconds
     var frame = 0
     for tick in 0..<seconds * 1000 / Self.tickMilliseconds {
       let now = start + .milliseconds(tick * Self.tickMilliseconds)
@@ -94,7 +93,7 @@ final class BareCall {
         frame += 1
       }
     }
-    return (ProcessTime.cpuSeconds - cpu) / Double(seconds)
+    return (ProcessUsage.cpuSeconds - cpu) / Double(seconds)
   }
 
   private func passFrame(_ number: Int, _ index: Int, _ now: Instant) throws {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Glibc
 import Muster
+import MusterSystem
 
 /// The command `muster-lab bench`, which measures this machine.
 struct BenchCommand: AsyncParsableCommand {

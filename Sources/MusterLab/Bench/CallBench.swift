@@ -1,10 +1,10 @@
-import Glibc
 import Muster
 import MusterBase
 import MusterCodecs
 import MusterCommand
 import MusterCrypto
 import MusterDevices
+import MusterSystem
 import Synchronization
 
 /// A benchmark of the CPU time of a whole 1:1 call, compared with the minimum work in `BareCall`.
@@ -70,9 +70,9 @@ struct CallBench {
       nodes.append(node)
     }
     try await Task.sleep(for: Self.warmUp)
-    let before = (cpu: ProcessTime.cpuSeconds, frames: screens.map(\.frames).reduce(0, +))
+    let before = (cpu: ProcessUsage.cpuSeconds, frames: screens.map(\.frames).reduce(0, +))
     try await Task.sleep(for: .seconds(seconds))
-    let cores = (ProcessTime.cpuSeconds - before.cpu) / Double(seconds)
+    let cores = (ProcessUsage.cpuSeconds - before.cpu) / Double(seconds)
     let frames = screens.map(\.frames).reduce(0, +) - before.frames
     let megabytes = ProcessUsage.residentMegabytes
     for node in nodes { await node.stop() }

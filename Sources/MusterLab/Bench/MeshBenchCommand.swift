@@ -1,10 +1,10 @@
 import ArgumentParser
-import Glibc
 import Muster
 import MusterBase
 import MusterCommand
 import MusterCrypto
 import MusterDevices
+import MusterSystem
 import MusterWire
 
 /// The command `muster-lab bench mesh`, which measures a call of many real nodes on this machine.

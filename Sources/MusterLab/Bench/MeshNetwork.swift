@@ -1,6 +1,6 @@
-import Glibc
 import Muster
 import MusterCommand
+import MusterSystem
 
 /// A LAN on this machine: a kernel bridge, and a network namespace for each host.
 struct MeshNetwork {

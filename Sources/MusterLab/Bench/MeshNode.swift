@@ -1,8 +1,7 @@
-import Glibc
 import Muster
 import MusterBase
 import MusterCommand
-import MusterDevices
+import MusterSystem
 
 /// A node of `muster-lab bench mesh`, in a network namespace of its own.
 struct MeshNode: Sendable {

@@ -1,8 +1,8 @@
 import ArgumentParser
-import Glibc
 import Muster
 import MusterBase
 import MusterSimulator
+import MusterSystem
 
 /// The command `muster-lab bench network`, which runs calls over bad networks in the simulator.
 struct NetworkBenchCommand: ParsableCommand {

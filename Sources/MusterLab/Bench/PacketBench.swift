@@ -2,6 +2,7 @@ import Muster
 import MusterBase
 import MusterCrypto
 import MusterLink
+import MusterSystem
 import MusterWire
 
 /// A benchmark of the CPU time per datagram of a link, compared with libsodium alone.
@@ -38,18 +39,18 @@ struct PacketBench {
     let key = BareSodium.key()
     var buffer = [UInt8](repeating: 1, count: Limits.datagramBytes)
     var opened = [UInt8](repeating: 0, count: payloadBytes)
-    let start = ProcessTime.cpuSeconds
+    let start = ProcessUsage.cpuSeconds
     for counter in 0..<rounds {
       BareSodium.sealAndOpen(&buffer, into: &opened, counter: UInt64(counter), key: key)
     }
-    return (ProcessTime.cpuSeconds - start) * 1e6 / Double(rounds)
+    return (ProcessUsage.cpuSeconds - start) * 1e6 / Double(rounds)
   }
 
   private static func linkRound(_ pair: inout LinkPair) -> Double {
     let payload = payload
-    let start = ProcessTime.cpuSeconds
+    let start = ProcessUsage.cpuSeconds
     for _ in 0..<rounds { pair.pass(payload) }
-    return (ProcessTime.cpuSeconds - start) * 1e6 / Double(rounds)
+    return (ProcessUsage.cpuSeconds - start) * 1e6 / Double(rounds)
   }
 }
 

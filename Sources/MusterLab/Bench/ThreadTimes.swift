@@ -1,5 +1,5 @@
-import Glibc
 import MusterBase
+import MusterSystem
 
 /// The CPU time of the threads of a process, in seconds by name; threads of one name are added up.
 struct ThreadTimes: Sendable {

@@ -1,8 +1,7 @@
-import MusterDevices
+import MusterSystem
 
 #if DHT
   import COpenDHT
-  import Glibc
   import MusterBase
   import NIOCore
   import NIOPosix

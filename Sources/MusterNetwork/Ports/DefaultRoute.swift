@@ -1,5 +1,5 @@
-import Glibc
 import MusterBase
+import MusterSystem
 
 /// The IPv4 default route of this machine.
 package struct DefaultRoute: Equatable, Sendable {

@@ -1,7 +1,6 @@
 import CNATPMP
-import Glibc
 import MusterBase
-import MusterDevices
+import MusterSystem
 
 /// A client for NAT-PMP (RFC 6886), which gateways with PCP also support (RFC 6887 appendix A). All
 /// functions block until the given deadline at most.

@@ -1,5 +1,5 @@
 import MusterBase
-import MusterDevices
+import MusterSystem
 import NIOPosix
 
 /// A gateway's mapping of an external address and port to a UDP port of this machine.

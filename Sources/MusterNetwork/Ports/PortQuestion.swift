@@ -1,5 +1,5 @@
 import MusterBase
-import MusterDevices
+import MusterSystem
 import Synchronization
 
 /// The deadline and cancellation of a series of requests to a gateway.

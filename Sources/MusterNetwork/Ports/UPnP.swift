@@ -1,7 +1,6 @@
 import CMiniUPnPc
-import Glibc
 import MusterBase
-import MusterDevices
+import MusterSystem
 
 /// A client for UPnP Internet Gateway Devices 1 and 2. All functions block.
 ///

@@ -1,6 +1,6 @@
 import CAvahi
 import MusterBase
-import MusterDevices
+import MusterSystem
 
 /// Methods for browsing for services and resolving their addresses.
 extension ServiceDiscovery {

@@ -1,6 +1,6 @@
 import CAvahi
-import Glibc
 import MusterBase
+import MusterSystem
 
 /// DNS-SD (RFC 6763) through the Avahi daemon: publishes this node's service and finds the services
 /// of other nodes.

@@ -1,4 +1,4 @@
-import CMusterShims
+import CMusterSystem
 import Glibc
 import MusterBase
 
@@ -7,7 +7,8 @@ import MusterBase
 /// The flag is an eventfd rather than a condition variable, so that one `poll` covers both the flag
 /// and the device.
 public final class Cancellation: Sendable {
-  let descriptor: Int32
+  /// Readable once the flag is cancelled; for waits in C.
+  package let descriptor: Int32
 
   /// Creates a flag that is not cancelled.
   public init() {
@@ -24,12 +25,12 @@ public final class Cancellation: Sendable {
   public var isCancelled: Bool { descriptor < 0 || muster_wait_until(descriptor, 0) == 1 }
 
   /// Sleeps until `instant`; false if cancelled earlier.
-  func sleep(until instant: Instant) -> Bool {
+  package func sleep(until instant: Instant) -> Bool {
     descriptor >= 0 && muster_wait_until(descriptor, instant.nanoseconds) == 0
   }
 
   /// Waits until `other` is readable or has failed; false if cancelled or after `timeout`.
-  func waitReadable(_ other: Int32, timeout: Duration) -> Bool {
+  package func waitReadable(_ other: Int32, timeout: Duration) -> Bool {
     let end = BootClock.now + timeout
     while true {
       let left = (end - BootClock.now).inMilliseconds

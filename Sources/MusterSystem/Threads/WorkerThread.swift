@@ -1,4 +1,4 @@
-import CMusterShims
+import CMusterSystem
 import Glibc
 
 /// A thread for blocking work, such as that of devices, codecs and files.

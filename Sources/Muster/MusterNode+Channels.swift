@@ -51,7 +51,6 @@ extension MusterNode {
     if let notice = opened.notice { emit(.warning(notice)) }
     trust[id] = TrustBook(opened.identities)
     ownRecords[id] = nil
-    if call { autoJoinChannels.append(id) }
     add(peers: opened.peers, rendezvous: opened.rendezvous, for: id)
     perform(node.join(opened.setup, call: call, at: now))
   }
@@ -78,8 +77,6 @@ extension MusterNode {
       finishLeaving(channel)
       trust[channel] = nil
       ownRecords[channel] = nil
-      autoJoinChannels.removeAll { $0 == channel }
-      declinedCalls[channel] = nil
       removeNames(of: channel)
     }
   }

@@ -91,20 +91,12 @@ extension MusterNode {
   }
 
   private func leaveCall(in channel: ChannelID, handOver: Bool) throws(MusterError) {
-    let call = node.call(in: channel)
-    let isAboutToJoin =
-      autoJoinChannels.contains(channel) || call.map { answers($0, in: channel) } ?? false
-    guard node.isInCall(channel) || isAboutToJoin else {
+    guard node.isInOrEnteringCall(channel) else {
       throw MusterError("this node is not in the call", hint: "join it with join-call")
     }
     try execute { node throws(CommandRefusal) in
-      let outputs =
-        handOver
+      handOver
         ? try node.handOverCall(in: channel, at: now) : node.leaveCall(in: channel, at: now)
-      // Before the outputs are performed: by their events, a node that answers would join again.
-      autoJoinChannels.removeAll { $0 == channel }
-      declinedCalls[channel] = call?.info.id
-      return outputs
     }
   }
 

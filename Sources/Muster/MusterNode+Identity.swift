@@ -61,6 +61,7 @@ extension MusterNode {
   static func core(_ configuration: Configuration) -> Node.Configuration {
     var core = Node.Configuration()
     core.policy = configuration.policy
+    core.answersCalls = configuration.answersCalls
     core.offersRendezvous = configuration.offersRendezvous
     core.relays = configuration.relays
     core.videoBitrate = configuration.videoBitrate

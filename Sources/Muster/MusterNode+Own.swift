@@ -27,7 +27,7 @@ extension Command.Media {
   }
 }
 
-/// Methods that report changes of this node's own member state and auto-join calls.
+/// Methods that report changes of this node's own member state, and refusals.
 extension MusterNode {
   /// Reports changes of this node's own role, call and mute state as member events.
   func reportOwnChanges() {
@@ -43,44 +43,13 @@ extension MusterNode {
   }
 
   /// The event for a call that this node is not permitted to start or join.
-  ///
-  /// If the role permits joining but not starting, auto-join stays on: the node joins the call as
-  /// soon as another member starts one.
-  func refused(_ refusal: CommandRefusal, in channel: ChannelID) -> Event {
-    if case .notAllowed(.startCall, let role) = refusal, autoJoinChannels.contains(channel),
-      Capability.joinCall.isAllowed(to: role, in: settings(of: channel))
-    {
-      return .warning(
-        MusterError(
-          "the role \(role.name) does not allow to start a call",
-          hint: "the call is joined as soon as somebody starts one"))
+  func refused(_ refusal: CommandRefusal, joinsNext: Bool) -> Event {
+    guard joinsNext, case .notAllowed(_, let role) = refusal else {
+      return .error(MusterError(refusal), command: nil)
     }
-    autoJoinChannels.removeAll { $0 == channel }
-    return .error(MusterError(refusal), command: nil)
-  }
-
-  private func settings(of channel: ChannelID) -> ChannelSettings {
-    node.genesis(of: channel)?.genesis.settings ?? ChannelSettings()
-  }
-
-  /// Auto-joins calls that other members have started: the next one of the channels with auto-join,
-  /// and with auto-answer every one that this node has not left.
-  func autoJoinCalls() {
-    for channel in node.channelIDs {
-      guard !node.isInCall(channel) else {
-        autoJoinChannels.removeAll { $0 == channel }
-        continue
-      }
-      guard let call = node.call(in: channel),
-        autoJoinChannels.contains(channel) || answers(call, in: channel),
-        let outputs = try? node.startCall(in: channel, at: now)
-      else { continue }
-      perform(outputs)
-    }
-  }
-
-  /// Whether auto-answer joins a call.
-  func answers(_ call: ActiveCall, in channel: ChannelID) -> Bool {
-    configuration.answersCalls && call.info.id != declinedCalls[channel]
+    return .warning(
+      MusterError(
+        "the role \(role.name) does not allow to start a call",
+        hint: "the call is joined as soon as somebody starts one"))
   }
 }

@@ -79,7 +79,7 @@ extension MusterNode {
       updateEncoders()
       return .callState(channel: name, state)
     case .dominantSpeaker(let member): return .callSpeaker(channel: name, member)
-    case .callRefused(let refusal): return refused(refusal, in: channel)
+    case .callRefused(let refusal, let joinsNext): return refused(refusal, joinsNext: joinsNext)
     case .rolesExpired(let members):
       return .warning(MusterError(expired: shownNames(of: members, in: channel), name))
     case .mediaHeld(let media, let role):

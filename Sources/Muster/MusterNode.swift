@@ -76,10 +76,6 @@ public actor MusterNode {
   var meters = Meters()
   /// The frames that wait for their display.
   var displays: [MemberStream: DisplayQueue<ViewedFrame>] = [:]
-  /// The channels with auto-join: this node joins the next call as soon as a member starts it.
-  var autoJoinChannels: [ChannelID] = []
-  /// The calls that this node has left or declined, which auto-answer does not join again.
-  var declinedCalls: [ChannelID: CallID] = [:]
   /// The last reported record of this node in each channel.
   var ownRecords: [ChannelID: MemberRecord] = [:]
   /// The channel that the node has just left, by the name that its last events need.
@@ -284,7 +280,6 @@ public actor MusterNode {
     write(writes, besides: identities)
     armTimer()
     guard hasEvents else { return }
-    autoJoinCalls()
     reportOwnChanges()
   }
 

@@ -8,9 +8,8 @@ struct Channel: HasDeadline, Sendable {
   let genesis: SignedGenesis?
   var state: ChannelState
   let openedAt: Instant
-  /// The time at which this node starts a call if none is known by then; nil if this node is in the
-  /// call or not about to enter a call.
-  var startsCallAt: Instant?
+  /// Which call this node enters without being told again.
+  var intent: CallIntent
   var callState = CallState.disconnected
   /// The media that this node does not send in this channel, whatever its role permits.
   var muted: OwnMedia
@@ -61,7 +60,8 @@ struct Channel: HasDeadline, Sendable {
   }
 
   var deadline: Instant? {
-    soonest(soonest(state.deadline, startsCallAt), mayHaveOutdatedKey ? nil : state.keyChangeDueAt)
+    let keyChangeDueAt = mayHaveOutdatedKey ? nil : state.keyChangeDueAt
+    return soonest(soonest(state.deadline, intent.startsAt), keyChangeDueAt)
   }
 }
 

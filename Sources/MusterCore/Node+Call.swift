@@ -7,40 +7,8 @@ import MusterMedia
 import MusterWire
 
 extension Node {
-  /// Joins the channel's call, or starts a call if there is none.
-  public mutating func startCall(
-    in channel: ChannelID, at now: Instant
-  ) throws(CommandRefusal) -> [Output] {
-    guard let entry = channels[channel] else { throw .unknownChannel }
-    if let refusal = refusalToEnter(entry) { throw refusal }
-    var out: [Output] = []
-    wantCall(in: channel, at: now, &out)
-    return out
-  }
-
-  /// Joins the active call.
-  public mutating func joinCall(
-    in channel: ChannelID, at now: Instant
-  ) throws(CommandRefusal) -> [Output] {
-    try check(.joinCall, in: channel)
-    guard call(in: channel) != nil else { throw .noCall }
-    return try startCall(in: channel, at: now)
-  }
-
-  /// Schedules this node's entry into a call: an active call is joined at once; if this node hears
-  /// of none, it starts a call when its wait (`startTime`) is over.
-  mutating func wantCall(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
-    guard let entry = channels[channel], !entry.state.isInCall, entry.startsCallAt == nil else {
-      return
-    }
-    setCallState(.connecting, in: channel, &out)
-    let grace = mayHearFromAfar ? Self.remoteGrace : Self.localGrace
-    let due = max(now, entry.openedAt + grace)
-    _ = channels.update(channel) { $0.startsCallAt = due }
-    enterCallIfDue(channel, at: now, &out)
-  }
-
-  /// Leaves the call; if this node is the initiator, the call ends for all participants.
+  /// Leaves the call; if this node is the initiator, the call ends for all participants. A node
+  /// that is about to enter a call, or answers calls, does not enter this one.
   public mutating func leaveCall(in channel: ChannelID, at now: Instant) -> [Output] {
     leaveCall(in: channel, handsOver: false, at: now)
   }
@@ -67,7 +35,8 @@ extension Node {
   ) -> [Output] {
     var out: [Output] = []
     endMedia(in: channel, at: now, &out)
-    _ = channels.update(channel) { $0.startsCallAt = nil }
+    // First of all: by its outputs, a node that answers would enter the call again.
+    _ = channels.update(channel) { $0.intent.decline($0.state.call?.info.id) }
     out += change(channel, at: now) { $0.leaveCall(handsOver: handsOver, at: now) }
     updateCallState(in: channel, at: now, &out)
     return out
@@ -160,89 +129,8 @@ extension Node {
     if isInCall(channel) || relaying.isSearching(channel) {
       relaying.searchSoon(in: channel, at: now)
     }
-    enterCallIfDue(channel, at: now, &out)
+    enterCallAfterChange(in: channel, at: now, &out)
     updateMedia(in: channel, at: now, &out)
-  }
-
-  /// Joins the channel's call, or starts a call when the wait for one is over.
-  mutating func enterCallIfDue(
-    _ channel: ChannelID, at now: Instant, _ out: inout [Output]
-  ) {
-    guard let index = channels.index(of: channel), let latest = channels[at: index].startsCallAt
-    else { return }
-    let entry = channels[at: index]
-    var due = startTime(entry, latest: latest, at: now)
-    if let later = entry.state.initialSyncDeadline { due = max(due, later) }
-    if due != latest { _ = channels.update(channel) { $0.startsCallAt = due } }
-    guard entry.state.initialSyncDeadline == nil, entry.state.call != nil || now >= due else {
-      return
-    }
-    if let refusal = refusalToEnter(entry) {
-      // After a restart, the grant that makes this node a member may still be on its way.
-      if case .notMember = refusal, now - entry.openedAt < Self.grantPatience {
-        _ = channels.update(channel) { $0.startsCallAt = now + Self.localGrace }
-        return
-      }
-      _ = channels.update(channel) { $0.startsCallAt = nil }
-      setCallState(.disconnected, in: channel, &out)
-      out.append(.event(.callRefused(refusal), in: channel))
-      return
-    }
-    _ = channels.update(channel) { $0.startsCallAt = nil }
-    let proposal = CallID(high: prng.next(), low: prng.next())
-    let startedAt = wallMilliseconds(now)
-    let outputs =
-      channels.update(channel) {
-        $0.state.startOrJoinCall(proposing: proposal, startedAt: startedAt, at: now)
-      } ?? []
-    perform(outputs, in: channel, at: now, &out)
-  }
-
-  /// The time for which a node that has just entered a channel waits to learn of an active call
-  /// before it starts one; members on the LAN are found within a fraction of it.
-  private static let localGrace = Duration.seconds(1)
-  /// The same while someone beyond the LAN may still answer: several attempts to reach a server or
-  /// a peer over a slow network.
-  private static let remoteGrace = Duration.seconds(5)
-  /// The wait of a node that has compared documents with a neighbour by then. Nodes that come
-  /// together on a LAN have, so that the one that came first starts the call.
-  private static let comparedGrace = Duration.milliseconds(600)
-  /// The additional wait for neighbours with smaller ids, which may have come at the same moment,
-  /// on top of a round trip to them, within which their claims would arrive.
-  private static let startTurn = Duration.milliseconds(20)
-  private static let longestStartTurn = Duration.seconds(1)
-
-  /// Whether a member beyond the LAN may still be found.
-  private var mayHearFromAfar: Bool {
-    finders.others || discovery.answeringRendezvous.count < finders.rendezvousServers
-  }
-
-  /// The time at which a node starts a call if it knows of none: `latest`, or soon after it
-  /// knows what a neighbour knows, or `localGrace` after the last answer from beyond the LAN.
-  private func startTime(_ entry: Channel, latest: Instant, at now: Instant) -> Instant {
-    var due = latest
-    if !mayHearFromAfar { due = min(due, now + Self.localGrace) }
-    if let comparedAt = entry.state.comparedAt {
-      due = min(due, max(comparedAt, entry.openedAt + Self.comparedGrace) + startTurn(entry))
-    }
-    return due
-  }
-
-  private func startTurn(_ entry: Channel) -> Duration {
-    let before = entry.state.neighbourIDs.filter { $0 < identity.id }
-    guard !before.isEmpty else { return .zero }
-    let roundTrips = before.compactMap {
-      roundTrip(of: LinkID(channel: entry.state.channel, peer: $0))
-    }
-    return min(Self.startTurn + (roundTrips.max() ?? .zero), Self.longestStartTurn)
-  }
-
-  private mutating func refusalToEnter(_ entry: Channel) -> CommandRefusal? {
-    do {
-      try check(entry.state.call == nil ? .startCall : .joinCall, in: entry.state.channel)
-    } catch { return error }
-    let remover = entry.state.call.flatMap { entry.state.remover(of: id, from: $0.info.id) }
-    return remover.map { .removedFromCall(by: $0) }
   }
 
   /// Sets the offset from boot time to Unix time. Wall time serves for display, for the expiry of
@@ -276,7 +164,7 @@ extension Node {
   ) {
     guard let entry = channels[channel] else { return }
     guard entry.state.isInCall else {
-      if entry.startsCallAt == nil { setCallState(.disconnected, in: channel, &out) }
+      if entry.intent.startsAt == nil { setCallState(.disconnected, in: channel, &out) }
       return
     }
     let others = entry.state.call?.participants.filter { $0 != identity.id } ?? []

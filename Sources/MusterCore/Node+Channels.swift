@@ -8,8 +8,9 @@ import MusterWire
 extension Node {
   // MARK: Joining and leaving
 
-  /// Joins a channel; `wantsCall` also joins or starts its call as soon as possible. Does nothing
-  /// if the node is already in the channel or in `Limits.channels` channels.
+  /// Joins a channel; `wantsCall` also joins or starts its call as soon as possible, or if it may
+  /// not start one, joins the next. Does nothing if the node is already in the channel or in
+  /// `Limits.channels` channels.
   public mutating func join(
     _ setup: ChannelSetup, call wantsCall: Bool, at now: Instant
   ) -> [Output] {
@@ -18,7 +19,8 @@ extension Node {
     var out: [Output] = []
     channels[id] = Channel(
       name: setup.name, genesis: setup.genesis, state: state(of: setup), openedAt: now,
-      muted: configuration.muted, isRestored: setup.isRestored)
+      intent: CallIntent(joinsNext: wantsCall), muted: configuration.muted,
+      isRestored: setup.isRestored)
     perform(enter(id, credential: setup.credential, at: now), in: id, at: now, &out)
     perform(keyring.open(id, setup.keys), at: now, &out)
     reportOwnRefusal(in: id, &out)
@@ -61,7 +63,7 @@ extension Node {
   public mutating func leave(_ channel: ChannelID, at now: Instant) -> [Output] {
     var out: [Output] = []
     endMedia(in: channel, at: now, &out)
-    _ = channels.update(channel) { $0.startsCallAt = nil }
+    _ = channels.update(channel) { $0.intent.decline(nil) }
     let outputs = channels.update(channel) { $0.state.leave(at: now) } ?? []
     perform(outputs, in: channel, at: now, &out)
     updateCallState(in: channel, at: now, &out)

@@ -44,6 +44,8 @@ public struct Node: ~Copyable, Sendable {
     public var pingInterval = Duration.seconds(1)
     /// The interval between the pings to a member that is not in the same call.
     public var idlePingInterval = Duration.seconds(15)
+    /// Whether this node enters every call that members start, except one that it has left.
+    public var answersCalls = false
     /// Whether this node is a rendezvous server, which stores announcements for other nodes.
     public var offersRendezvous = false
     /// Whether this node relays between members that cannot reach each other directly.

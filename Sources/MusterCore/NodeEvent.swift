@@ -13,8 +13,9 @@ public enum NodeEvent: Equatable, Sendable {
   case linkUp(NodeID, Address?, via: NodeID?)
   /// The link with a member closed.
   case linkDown(NodeID, LinkCloseReason)
-  /// This node tried to start or join the call, but was refused for this reason.
-  case callRefused(CommandRefusal)
+  /// This node tried to start or join the call, but was refused for this reason. With `joinsNext`
+  /// it joins the next call that a member starts.
+  case callRefused(CommandRefusal, joinsNext: Bool)
   /// This node, the channel's owner, has changed the key because the roles of these members have
   /// expired.
   case rolesExpired([NodeID])

@@ -13,7 +13,7 @@ extension Simulation {
     case .linkUp(let peer, _, let via):
       "link \(label(peer))" + (via.map { " via \(label($0))" } ?? "")
     case .linkDown(let peer, let reason): "link \(label(peer)) down: \(reason.rawValue)"
-    case .callRefused(let refusal): "may not into a call: \(refusal)"
+    case .callRefused(let refusal, _): "may not into a call: \(refusal)"
     case .rolesExpired(let members): "\(members.count) roles expired: a new key"
     case .keyChangeRefused(let refusal): "keeps the key: \(refusal)"
     case .mediaHeld(_, let role): "keeps its media off as \(role.name)"

@@ -13,6 +13,10 @@ package enum PlantedBug: String, Sendable, CaseIterable {
   case sendsBeforeWritten
   /// Of two calls the one with the smaller counter stays, whether or not people are in the other.
   case ordersByCounter
+  /// A node enters a call again that its user has left.
+  case entersLeftCalls
+  /// Nodes that are to answer calls do not.
+  case missesCalls
 
   /// The channel policy of nodes with this bug.
   var policy: ChannelPolicy {
@@ -23,7 +27,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
       ChannelPolicy(
         name: rawValue,
         precedes: { $0.order != $1.order ? $0.order < $1.order : $0.id < $1.id })
-    case .endsReportedFailed, .sendsBeforeWritten: .standard
+    case .endsReportedFailed, .sendsBeforeWritten, .entersLeftCalls, .missesCalls: .standard
     }
   }
 }

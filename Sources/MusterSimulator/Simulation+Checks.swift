@@ -105,6 +105,7 @@ extension Simulation {
 
   private mutating func checkStory(of index: Int) {
     guard let process = nodes[index].process else { return }
+    checkEntry(of: index)
     let id = channel.id
     let call = process.node.call(in: id)
     let members = process.node.members(of: id)

@@ -113,6 +113,7 @@ extension Simulation {
     nodes[index].drafts = PeerTable()
     forgetMemory(of: index, crash)
     standings.isIn(nil, withOthers: false, at: index, now)
+    entries.left(at: index)
     settling.changed(at: now)
     trace.sample(nodes[index], in: channel.id, at: now)
     for other in nodes.indices {
@@ -155,6 +156,7 @@ extension Simulation {
     trace.mark(.leaves, at: index, now)
     noteEndOfCall(index)
     nodes[index].isInChannel = false
+    entries.left(at: index)
     let id = channel.id
     input(index) { $0.leave(id, at: $1) }
     finishLeaving(index, run: nodes[index].run, patience: 10)

@@ -12,6 +12,7 @@ extension Simulation {
     note(label, text(of: event))
     if let fault = nodes[index].events.saw(event) { violated("events", "\(label): \(fault)") }
     if case .mediaHeld = event { turnOnSoon(index) }
+    if case .callRefused(_, let joinsNext) = event { entries.refused(waits: joinsNext, at: index) }
     if case .channel(.moderated(let moderation, _)) = event,
       moderation.member == nodes[index].identity.id
     {
@@ -95,6 +96,20 @@ extension Simulation {
     let others = call?.participants.filter { $0 != process.node.id } ?? []
     let isIn = others.count != call?.participants.count
     standings.isIn(isIn ? call?.info.id : nil, withOthers: !others.isEmpty, at: index, now)
+    checkEntry(of: index)
+  }
+
+  /// Checks that a node is in the call that it should be in, and in no other.
+  mutating func checkEntry(of index: Int) {
+    // A node that ignores its own role also enters calls that it may not, and finds no way in.
+    guard let process = nodes[index].process, nodes[index].isInChannel, !nodes[index].isLawless
+    else { return }
+    let call = process.node.call(in: channel.id)?.info.id
+    let isIn = process.node.isInCall(channel.id)
+    let mayEnter = process.node.refusalToEnterCall(in: channel.id) == nil
+    let fault = entries.isIn(
+      isIn ? call : nil, mayEnter: mayEnter ? call : nil, at: index, now)
+    if let fault { violated("entry", "\(nodes[index].label) \(fault)") }
   }
 
   /// Checks that a member's role permits an action of the member that takes effect at another node.

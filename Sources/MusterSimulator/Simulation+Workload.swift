@@ -43,6 +43,7 @@ extension Simulation {
     nodes[index].events = EventChecker()
     var configuration = Node.Configuration()
     configuration.name = nodes[index].name
+    configuration.answersCalls = nodes[index].answersCalls && options.bug != .missesCalls
     configuration.policy =
       nodes[index].isLawless ? .lawless : options.bug?.policy ?? .standard
     nodes[index].process = Process(
@@ -80,6 +81,7 @@ extension Simulation {
     delayDiscovery(of: index)
     let setup = nodes[index].setup(of: channel)
     let call = nodes[index].wantsCall
+    entries.joined(answers: nodes[index].answersCalls, wantsCall: call, at: index)
     input(index) { $0.join(setup, call: call, at: $1) }
   }
 
@@ -156,20 +158,26 @@ extension Simulation {
       let outputs = command(index) { (node, clock) throws(CommandRefusal) in
         try node.startCall(in: id, at: clock)
       }
+      if outputs != nil { entries.asked(at: index) }
       perform(outputs ?? [], of: index)
       return
     }
+    let call = nodes[index].process?.node.call(in: id)?.info.id
     if nodes[index].process?.node.successor(in: id) != nil, prng.chance(0.5) {
       note(nodes[index].label, "hands the call over")
       let outputs = command(index) { (node, clock) throws(CommandRefusal) in
         try node.handOverCall(in: id, at: clock)
       }
+      if outputs != nil { entries.declined(call, at: index) }
       perform(outputs ?? [], of: index)
       return
     }
     note(nodes[index].label, "leaves the call")
     noteEndOfCall(index)
+    entries.declined(call, at: index)
     input(index) { $0.leaveCall(in: id, at: $1) }
+    guard options.bug == .entersLeftCalls else { return }
+    input(index) { node, clock in (try? node.joinCall(in: id, at: clock)) ?? [] }
   }
 
   /// Marks the end of a call in the trace if the node that is about to leave is the initiator.

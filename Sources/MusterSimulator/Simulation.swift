@@ -68,6 +68,7 @@ public struct Simulation: World {
   var roles: RoleChecker
   var calls: CallChecker
   var standings: StandingChecker
+  var entries: EntryChecker
   var messages: MessageChecker
   var commits = CommitChecker()
   /// The time at which each stream was last shown, by receiver, sender and stream.
@@ -118,6 +119,7 @@ public struct Simulation: World {
       owner: channel.genesis?.genesis.owner, settings: scenario.settings)
     calls = CallChecker(nodes: count)
     standings = StandingChecker(nodes: count)
+    entries = EntryChecker(nodes: count)
     messages = MessageChecker()
     checkers = [.progress] + (options.checksInvariants ? [.invariants] : [])
     shownAt = Array(repeating: nil, count: count * count * Limits.videoStreams)
@@ -164,6 +166,9 @@ public struct Simulation: World {
         clockOffset: prng.duration(.seconds(1), .seconds(1_000_000)), identity: identity,
         firstKey: channel.key, wantsCall: prng.chance(0.85), diskSeed: prng.next()))
     nodes[index].isLawless = index == scenario.lawless
+    // A generator of its own, so that the other draws stay as they are.
+    var apart = PRNG(seed: options.seed &* 64 &+ UInt64(index))
+    nodes[index].answersCalls = apart.chance(0.3)
     adopt(identity, by: index)
   }
 

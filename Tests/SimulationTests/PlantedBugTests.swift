@@ -25,7 +25,7 @@ struct PlantedBugTests {
   private func known(_ bug: PlantedBug) -> UInt64 {
     switch bug {
     case .mergeByArrival: 5
-    case .uncheckedRole, .sendsBeforeWritten: 1
+    case .uncheckedRole, .sendsBeforeWritten, .entersLeftCalls, .missesCalls: 1
     case .endsReportedFailed: 3
     case .ordersByCounter: 13
     }
@@ -40,6 +40,7 @@ struct PlantedBugTests {
     case .endsReportedFailed: ["calls"]
     case .sendsBeforeWritten: ["commit"]
     case .ordersByCounter: ["standing"]
+    case .entersLeftCalls, .missesCalls: ["entry"]
     }
   }
 

@@ -4,6 +4,9 @@ import MusterWire
 
 /// This node's view of the channel's call, and its own part in it.
 extension ChannelState {
+  /// Whether this node has left the channel; the host still keeps its links for a moment.
+  public var isLeaving: Bool { ownPresence.flags.contains(.left) }
+
   mutating func recomputeCall(at now: Instant, _ out: inout [Output]) {
     if let mine = ownPresence.call {
       let removal = removal(of: identity.id, from: mine.id)

@@ -40,7 +40,7 @@ extension ChannelState {
   public mutating func startOrJoinCall(
     proposing id: CallID, startedAt: UInt64, at now: Instant
   ) -> [Output] {
-    guard ownPresence.call == nil, !ownPresence.flags.contains(.left) else { return [] }
+    guard ownPresence.call == nil, !isLeaving else { return [] }
     return commit(at: now) { state, out in
       if let call = state.call {
         guard state.isSelfAllowed(.joinCall),

@@ -39,6 +39,8 @@ struct SimulatedNode {
   /// Whether the node wants to be in the channel; false from leaving until rejoining.
   var isInChannel = false
   var wantsCall: Bool
+  /// Whether the node enters every call that members start.
+  var answersCalls = false
   /// Whether this node's video and audio are muted.
   var isVideoMuted = false
   var isAudioMuted = false

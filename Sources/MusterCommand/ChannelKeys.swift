@@ -100,7 +100,7 @@ package enum ChannelKeys {
       notices.append(warning)
     }
     var bytes = [UInt8](repeating: 0, count: 128)
-    let count = Glibc.read(descriptor, &bytes, bytes.count)
+    let count = MusterSystem.read(descriptor, &bytes, bytes.count)
     let content = Array(bytes.prefix(max(0, count)))
     let text = String(decoding: content, as: UTF8.self).split(whereSeparator: \.isWhitespace)
     let secret = content.count == 32 ? content : text.first.flatMap { Hex.decode($0) } ?? []
@@ -153,7 +153,7 @@ package enum ChannelKeys {
     var line: [UInt8] = []
     var byte: UInt8 = 0
     while line.count <= Invite.urlLimit {
-      let count = Glibc.read(descriptor, &byte, 1)
+      let count = MusterSystem.read(descriptor, &byte, 1)
       if count < 0 && errno == EINTR { continue }
       guard count == 1, byte != 0x0A else { break }
       line.append(byte)

@@ -63,7 +63,7 @@ package enum LineReader {
       var line: [UInt8] = []
       var buffer = [UInt8](repeating: 0, count: 4096)
       while true {
-        let count = Glibc.read(descriptor, &buffer, buffer.count)
+        let count = MusterSystem.read(descriptor, &buffer, buffer.count)
         if count < 0 && errno == EINTR { continue }
         guard count > 0 else { break }
         for byte in buffer.prefix(count) {

@@ -95,7 +95,7 @@ package final class OutputWriter: Sendable {
     var offset = 0
     while offset < bytes.count {
       let count = bytes[offset...].withUnsafeBytes {
-        Glibc.write(descriptor, $0.baseAddress, $0.count)
+        MusterSystem.write(descriptor, $0.baseAddress, $0.count)
       }
       if count > 0 {
         offset += count

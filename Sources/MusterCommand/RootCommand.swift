@@ -30,15 +30,15 @@ public enum CommandLineTool {
     } catch let error as DeviceError {
       fail(MusterError(error), of: tool)
     } catch let code as ExitCode {
-      Glibc.exit(code.rawValue)
+      MusterSystem.exit(code.rawValue)
     } catch {
       if root.exitCode(for: error) == .success {
         print(root.fullMessage(for: error))
         do { try flush() } catch { fail(error, of: tool) }
-        Glibc.exit(0)
+        MusterSystem.exit(0)
       }
       standardError("\(tool): \(root.message(for: error)): see \(tool) --help")
-      Glibc.exit(2)
+      MusterSystem.exit(2)
     }
   }
 
@@ -59,7 +59,7 @@ public enum CommandLineTool {
 
   private static func fail(_ error: MusterError, of tool: String) -> Never {
     standardError("\(tool): \(error)")
-    Glibc.exit(error.kind == .usage ? 2 : 1)
+    MusterSystem.exit(error.kind == .usage ? 2 : 1)
   }
 
   /// The arguments in the form in which swift-argument-parser takes them for what they mean:

@@ -34,9 +34,9 @@ extension Node {
     in channel: ChannelID, handsOver: Bool, at now: Instant
   ) -> [Output] {
     var out: [Output] = []
-    endMedia(in: channel, at: now, &out)
-    // First of all: by its outputs, a node that answers would enter the call again.
+    // First of all: by what follows, a node that answers would enter the call again.
     _ = channels.update(channel) { $0.intent.decline($0.state.call?.info.id) }
+    endMedia(in: channel, at: now, &out)
     out += change(channel, at: now) { $0.leaveCall(handsOver: handsOver, at: now) }
     updateCallState(in: channel, at: now, &out)
     return out

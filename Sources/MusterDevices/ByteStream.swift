@@ -151,7 +151,7 @@ final class ByteStream {
   }
 
   private static func open(_ path: String) -> Int32 {
-    Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    MusterSystem.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
   }
 
   private func refill() throws(DeviceError) -> Outcome {
@@ -166,7 +166,9 @@ final class ByteStream {
           continue
         }
       }
-      let count = buffer.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+      let count = buffer.withUnsafeMutableBytes {
+        MusterSystem.read(descriptor, $0.baseAddress, $0.count)
+      }
       if count > 0 {
         position = 0
         filled = count

@@ -107,7 +107,7 @@ final class OutputFile: Sendable {
   /// Closes the file; idempotent. Later writes have no effect.
   func close() {
     descriptor.withLock { descriptor in
-      if descriptor >= 0 { Glibc.close(descriptor) }
+      if descriptor >= 0 { MusterSystem.close(descriptor) }
       descriptor = -1
     }
   }

@@ -26,7 +26,7 @@ package final class NetworkChanges: Sendable {
       }
       .takingOwnershipOfDescriptor(input: descriptor).get()
     guard let channel else {
-      Glibc.close(descriptor)
+      MusterSystem.close(descriptor)
       return nil
     }
     return NetworkChanges(channel)

@@ -116,7 +116,7 @@ package final class Sockets {
       let port = localPort(v4)
       let v6 = udp(Address(host: .v6(high: 0, low: 0, zone: 0), port: port), reuse: false)
       if v6 == -EADDRINUSE {
-        Glibc.close(v4)
+        MusterSystem.close(v4)
         if wanted != 0 { throw bindFailure(any, EADDRINUSE) }
         continue
       }

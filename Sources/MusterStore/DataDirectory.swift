@@ -40,7 +40,7 @@ public final class DataDirectory: Sendable {
     _ path: String, as use: DirectoryHolder.Use = .command
   ) throws(MusterError) -> DataDirectory? {
     try makeDirectories(path)
-    let descriptor = Glibc.open(lockFile(of: path), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let descriptor = MusterSystem.open(lockFile(of: path), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw MusterError(
         "cannot write to the data directory \(path) (\(SystemError.last))",
@@ -131,7 +131,7 @@ public final class DataDirectory: Sendable {
   }
 
   private static func read(_ file: String, atMost limit: Int) throws(MusterError) -> [UInt8]? {
-    let descriptor = Glibc.open(file, O_RDONLY | O_CLOEXEC)
+    let descriptor = MusterSystem.open(file, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT { return nil }
       throw MusterError(
@@ -139,7 +139,7 @@ public final class DataDirectory: Sendable {
     }
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: limit)
-    let count = Glibc.read(descriptor, &bytes, limit)
+    let count = MusterSystem.read(descriptor, &bytes, limit)
     guard count >= 0 else {
       throw MusterError("cannot read \(file) (\(SystemError.last))", hint: "check the disk")
     }
@@ -150,7 +150,7 @@ public final class DataDirectory: Sendable {
   /// file. Returns the reason for a failure, otherwise nil.
   private static func writeDurably(_ bytes: UnsafeRawBufferPointer, to file: String) -> String? {
     let temporary = file + ".new"
-    let descriptor = Glibc.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    let descriptor = MusterSystem.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return SystemError.last }
     let written = write(descriptor, bytes.baseAddress, bytes.count)
     guard written == bytes.count, fsync(descriptor) == 0 else {
@@ -167,7 +167,7 @@ public final class DataDirectory: Sendable {
   /// Returns the reason for a failure, otherwise nil.
   private static func syncFolder(of file: String) -> String? {
     let folder = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
-    let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let descriptor = MusterSystem.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { return SystemError.last }
     defer { close(descriptor) }
     return fsync(descriptor) == 0 || errno == EINVAL ? nil : SystemError.last

@@ -147,15 +147,18 @@ struct SQLiteRow {
 
   func text(_ column: Int32) throws -> String {
     try check(column, SQLITE_TEXT)
-    let count = Int(sqlite3_column_bytes(statement, column))
-    guard let start = sqlite3_column_text(statement, column) else { throw ColumnError() }
-    return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    // In this order, so that the count is that of the UTF-8 form.
+    guard let start = sqlite3_column_text(statement, column) else { throw Self.noMemory }
+    let text = UnsafeBufferPointer(start: start, count: count(column))
+    return String(decoding: text, as: UTF8.self)
   }
 
   func blob(_ column: Int32) throws -> [UInt8] {
     try check(column, SQLITE_BLOB)
     let start = sqlite3_column_blob(statement, column)
     // An empty blob has no address.
+    guard count(column) > 0 else { return [] }
+    guard let start else { throw Self.noMemory }
     return Array(UnsafeRawBufferPointer(start: start, count: count(column)))
   }
 
@@ -165,6 +168,10 @@ struct SQLiteRow {
   }
 
   private func count(_ column: Int32) -> Int { Int(sqlite3_column_bytes(statement, column)) }
+
+  private static var noMemory: SQLiteError {
+    SQLiteError(code: SQLITE_NOMEM, message: "out of memory")
+  }
 
   private func check(_ column: Int32, _ type: Int32) throws {
     guard sqlite3_column_type(statement, column) == type else { throw ColumnError() }

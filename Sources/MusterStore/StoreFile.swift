@@ -18,13 +18,13 @@ final class StoreFile {
     path = Self.path(in: directory)
     // The file is created with mode 0600 before SQLite opens it, so that other users can never read
     // it; SQLite gives its other files the same mode.
-    let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let descriptor = MusterSystem.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw MusterError(
         "cannot open \(path) (\(SystemError.last))",
         hint: "check its permissions, or use --data with a directory of yours")
     }
-    Glibc.close(descriptor)
+    MusterSystem.close(descriptor)
     do {
       file = try SQLiteFile(path, patience: 5000)
       try file.execute("PRAGMA journal_mode = WAL")

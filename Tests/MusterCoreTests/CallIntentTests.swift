@@ -69,7 +69,7 @@ struct CallIntentTests {
     #expect(isIn(world))
   }
 
-  @Test func aCallEnteredByCommandIsNoLongerTheOneThatWasLeft() throws {
+  @Test func aCallThatWasLeftIsEnteredByCommand() {
     var world = answering()
     start(0, &world)
     leave(1, &world)

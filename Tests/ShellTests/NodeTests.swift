@@ -134,15 +134,20 @@ struct NodeTests {
     await first.stop()
   }
 
+  /// A node that keeps what it knows, in no call and without media.
+  private func writer(in fixture: StoreFixture, _ channel: String) async throws -> MusterNode {
+    var settings = configuration("writer", key: .fromName(channel))
+    (settings.call, settings.video, settings.audio) = (false, nil, nil)
+    (settings.isEphemeral, settings.dataDirectory) = (false, fixture.path)
+    return try await MusterNode.start(settings)
+  }
+
   /// The disk completes no write for a second, and the messages do not all fit the list of pending
   /// commits, so later ones have to wait.
   @Test(.timeLimit(.minutes(1)))
   func messagesFasterThanTheDiskAreSlowedDownAndNotRefused() async throws {
     let fixture = StoreFixture()
-    var settings = configuration("writer", key: .fromName("many messages"))
-    (settings.call, settings.video, settings.audio) = (false, nil, nil)
-    (settings.isEphemeral, settings.dataDirectory) = (false, fixture.path)
-    let node = try await MusterNode.start(settings)
+    let node = try await writer(in: fixture, "many messages")
     let release = try fixture.blockWrites(for: .seconds(1))
     for number in 0..<300 {
       try await node.perform(.say("\(number)"))
@@ -158,10 +163,7 @@ struct NodeTests {
   @Test(.timeLimit(.minutes(1)))
   func administrationAndJoiningLeaveTheEventLoopToTheCall() async throws {
     let fixture = StoreFixture()
-    var settings = configuration("writer", key: .fromName("slow disk"))
-    (settings.call, settings.video, settings.audio) = (false, nil, nil)
-    (settings.isEphemeral, settings.dataDirectory) = (false, fixture.path)
-    let node = try await MusterNode.start(settings)
+    let node = try await writer(in: fixture, "slow disk")
     let lock = try fixture.lockDatabase()
     var request = Administration.Request(.create)
     request.channel = "made"

@@ -60,11 +60,11 @@ public final class ControlSocket: Sendable {
     let descriptor = socket(AF_UNIX, type, 0)
     guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
     let isBound = try SocketAddress(unixDomainSocketPath: address.path).withSockAddr {
-      fchmod(descriptor, 0o600) == 0 && Glibc.bind(descriptor, $0, socklen_t($1)) == 0
+      fchmod(descriptor, 0o600) == 0 && MusterSystem.bind(descriptor, $0, socklen_t($1)) == 0
     }
     guard isBound else {
       let code = errno
-      Glibc.close(descriptor)
+      MusterSystem.close(descriptor)
       throw IOError(errnoCode: code, reason: "bind")
     }
     return descriptor
@@ -124,7 +124,7 @@ private struct SocketPath {
   private let descriptor: Int32
 
   init(_ directory: String) throws(MusterError) {
-    descriptor = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    descriptor = MusterSystem.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else {
       throw MusterError(
         "cannot open the data directory \(directory) (\(SystemError.last))",
@@ -134,7 +134,7 @@ private struct SocketPath {
     path = "\(access(short, F_OK) == 0 ? short : directory)/control.sock"
   }
 
-  func close() { Glibc.close(descriptor) }
+  func close() { MusterSystem.close(descriptor) }
 }
 
 /// The server's side of a connection: one request, then one reply.

@@ -50,7 +50,7 @@ final class BareCall {
 
   init(frames: [I420Frame]) throws {
     self.frames = frames
-    socket = Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+    socket = MusterSystem.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)

@@ -1,8 +1,7 @@
-import MusterSystem
-
 #if DHT
   import COpenDHT
   import MusterBase
+  import MusterSystem
   import NIOCore
   import NIOPosix
 

@@ -1,7 +1,8 @@
 import MusterBase
 import Synchronization
 
-/// Distributes a node's events to any number of consumers, which read independently.
+/// Distributes a node's events to any number of consumers, which read independently. Their streams
+/// end with this object.
 final class EventFeed: Sendable {
   private struct State {
     var buffers: [(id: Int, buffer: EventBuffer)] = []
@@ -15,6 +16,8 @@ final class EventFeed: Sendable {
   private static let earlyCapacity = 256
 
   private let state = Mutex(State())
+
+  deinit { finish() }
 
   /// Subscribes to all later events, preceded by the `early` events if no consumer has begun to
   /// read.

@@ -5,6 +5,7 @@ import MusterPipeline
 import MusterSystem
 
 /// The capture, encoding, playout and recording threads of a node, started and stopped together.
+/// They stop with this object, too.
 final class MediaThreads: Sendable {
   /// This node's video streams, in ascending order of their ids.
   let videos: [VideoPipeline]
@@ -26,11 +27,16 @@ final class MediaThreads: Sendable {
     var failed: @Sendable (MusterError) -> Void = { _ in }
   }
 
-  /// Opens all sources and sinks; throws the error of the first device or file that cannot be
-  /// opened.
-  static func open(_ configuration: Configuration) throws(MusterError) -> MediaThreads {
+  /// Opens all sources and sinks, each on a thread of its own, for as long as that takes; a
+  /// cancelled task gives up. Throws the error of the first device or file that cannot be opened.
+  static func open(_ configuration: Configuration) async throws(MusterError) -> MediaThreads {
+    let opened: Result<MediaThreads, any Error>
+    do { opened = .success(try await opening(configuration)) } catch { opened = .failure(error) }
+    if Task.isCancelled {
+      throw MusterError("the node was not started: its start was cancelled", hint: "start it again")
+    }
     do {
-      return try MediaThreads(configuration)
+      return try opened.get()
     } catch let error as DeviceError {
       throw MusterError(error)
     } catch let error as MusterError {
@@ -40,37 +46,50 @@ final class MediaThreads: Sendable {
     }
   }
 
-  private init(_ configuration: Configuration) throws {
+  private static func opening(_ configuration: Configuration) async throws -> MediaThreads {
     let hooks = Hooks()
-    self.hooks = hooks
     // An acoustic echo path exists only between a live microphone and a live loudspeaker.
     let speaker = configuration.speaker
     let isLive =
       configuration.audio.map(AudioSources.isDevice) ?? false
       && speaker.map(AudioSinks.isDevice) ?? false
     let echo = isLive ? try EchoControl() : nil
-    videos = try configuration.videoSources.map { stream, source in
-      try VideoPipeline(
-        stream, source, deliver: { hooks.video($0, stream) }, failed: { hooks.failed($0) })
+    var videos: [VideoPipeline] = []
+    for (stream, source) in try configuration.videoSources {
+      videos.append(
+        try await VideoPipeline.open(
+          stream, source, deliver: { hooks.video($0, stream) }, failed: { hooks.failed($0) }))
     }
-    audio = try configuration.audio.map { source in
-      try AudioPipeline(
+    var audio: AudioPipeline?
+    if let source = configuration.audio {
+      audio = try await AudioPipeline.open(
         source, echo: echo, deliver: { hooks.audio($0) }, failed: { hooks.failed($0) })
     }
     let recorder = try configuration.recordDirectory.map { try Recorder(directory: $0) }
-    self.recorder = recorder
+    var playout: AudioPlayout?
     if speaker != nil || recorder != nil {
       let record = recorder.map { recorder in
         { @Sendable (audio: DecodedAudio, link: LinkID) in recorder.add(audio, from: link) }
       }
-      playout = try AudioPlayout(
+      playout = try await AudioPlayout.open(
         speaker ?? "none", echo: echo, record: record, ended: { recorder?.end($0) },
-        report: { hooks.playout($0) },
-        failed: { hooks.failed($0) })
-    } else {
-      playout = nil
+        report: { hooks.playout($0) }, failed: { hooks.failed($0) })
     }
+    return MediaThreads(videos, audio, playout, recorder, hooks)
   }
+
+  private init(
+    _ videos: [VideoPipeline], _ audio: AudioPipeline?, _ playout: AudioPlayout?,
+    _ recorder: Recorder?, _ hooks: Hooks
+  ) {
+    self.videos = videos
+    self.audio = audio
+    self.playout = playout
+    self.recorder = recorder
+    self.hooks = hooks
+  }
+
+  deinit { signalStop() }
 
   /// The pipeline of one of this node's video streams; nil without a source.
   func video(_ stream: StreamID) -> VideoPipeline? { videos.first { $0.offer.id == stream } }
@@ -94,22 +113,20 @@ final class MediaThreads: Sendable {
 
   /// Stops the threads and waits until they have ended; recordings are then complete.
   func stop() async {
+    signalStop()
+    let running = threads.withLock { threads in
+      defer { threads = [] }
+      return threads
+    }
+    for thread in running { await thread.ended() }
+  }
+
+  private func signalStop() {
     for video in videos { video.stop() }
     audio?.stop()
     playout?.stop()
     recorder?.stop()
     meter.stop()
-    let running = threads.withLock { threads in
-      defer { threads = [] }
-      return threads
-    }
-    // Joining a thread blocks and must not block the event loop.
-    await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-      WorkerThread("muster-join") {
-        for thread in running { thread.join() }
-        done.resume()
-      }.detach()
-    }
   }
 }
 

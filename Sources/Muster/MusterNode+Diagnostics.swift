@@ -51,7 +51,7 @@ extension MusterNode {
     for video in engines.video { sums.add("video", video) }
     sums.add("video.packetsRepeated", engines.videoPacketsRepeated)
     for (_, audio) in meters.heard { sums.add("audio", audio.statistics) }
-    sums.add("wake", wakes)
+    sums.add("wake", timers.wakes)
     for queue in queues() {
       sums.add("queue.\(queue.name)Dropped", UInt64(clamping: queue.dropped))
     }
@@ -73,6 +73,7 @@ extension MusterNode {
     add("playout", media.playout?.queueLevel)
     add("recorder", media.recorder?.queueLevel)
     add("patternMeter", media.meter.queueLevel)
+    add("display", display?.queueLevel)
     queues += feed.queues
     return queues
   }

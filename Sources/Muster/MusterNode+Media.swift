@@ -47,17 +47,29 @@ extension MusterNode {
   }
 
   /// Passes every frame to `sink` when the frame is due for display, and requests keyframes from
-  /// all senders. `sink` is called on the event loop and must return quickly; nil stops the
-  /// display. `show` says which frames are wanted.
+  /// all senders; nil ends that. `show` says which frames are wanted.
+  ///
+  /// `sink` is called on a thread of its own, with one frame at a time. A slow one misses frames
+  /// and goes on at a keyframe. It must not hold the node, and may be called once more after it has
+  /// been replaced.
   public func showFrames(_ sink: (@Sendable (ViewedFrame) -> Void)?) {
-    frameSink = sink
+    display = sink.map { Display($0) }
     guard sink != nil else { return }
     for peer in node.statistics(at: now) where peer.received != nil {
       for stream in StreamID.all {
-        perform(node.requestKeyframe(of: stream, from: peer.link, at: now))
+        requestKeyframe(of: MemberStream(peer.link, stream))
       }
     }
-    media.video(.camera)?.requestKeyframe(layer: 0)
+    requestKeyframe(of: nil)
+  }
+
+  /// Requests a keyframe of a member's stream, or of this node's own preview if `stream` is nil.
+  private func requestKeyframe(of stream: MemberStream?) {
+    guard let stream else {
+      media.video(.camera)?.requestKeyframe(layer: 0)
+      return
+    }
+    perform(node.requestKeyframe(of: stream.stream, from: stream.link, at: now))
   }
 
   func startMedia() {
@@ -91,11 +103,12 @@ extension MusterNode {
     if encoderTargets[stream.index].contains(where: { $0.layer == frame.layer }) {
       perform(node.sendVideo(frame, of: stream, at: now))
     }
-    if showsPreview, stream == .camera, frame.layer == 0, let frameSink {
-      frameSink(
+    if showsPreview, stream == .camera, frame.layer == 0, let display {
+      display.show(
         ViewedFrame(
           channel: nil, member: nil, stream: stream, isKeyframe: frame.isKeyframe,
-          temporalLayer: frame.temporalLayer, data: frame.data, at: frame.capturedAt))
+          temporalLayer: frame.temporalLayer, data: frame.data, at: frame.capturedAt), of: nil
+      ) { requestKeyframe(of: $0) }
     }
   }
 
@@ -129,22 +142,20 @@ extension MusterNode {
     let offer = offer(of: stream.stream, of: link.peer, in: link.channel)
     let name = offer?.name ?? stream.stream.description
     if let other = media.recorder?.add(frame, of: stream, name: name) {
-      onLoop { node in
-        node.perform(
-          node.node.requestKeyframe(of: other.stream, from: other.link, at: node.now))
-      }
+      onLoop { $0.requestKeyframe(of: other) }
     }
     if frame.isShown, configuration.measuresLatency, offer?.isPattern ?? false {
       media.meter.add(frame, from: stream)
     }
-    guard frameSink != nil else { return }
+    guard let display else { return }
     let viewed = ViewedFrame(
       channel: node.name(of: link.channel), member: link.peer, stream: stream.stream,
       isKeyframe: frame.isKeyframe,
       temporalLayer: frame.temporalLayer, data: frame.data, isShown: frame.isShown,
       at: frame.completedAt)
-    let due = displays[stream, default: DisplayQueue()].add(viewed, after: frame.delay, at: now)
-    showDue(of: stream)
+    let due = display.add(viewed, of: stream, after: frame.delay, at: now) { other in
+      onLoop { $0.requestKeyframe(of: other) }
+    }
     guard due > now else { return }
     loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { [weak self] in
       self?.assumeIsolated { $0.showDue(of: stream) }
@@ -152,7 +163,7 @@ extension MusterNode {
   }
 
   private func showDue(of stream: MemberStream) {
-    for frame in displays[stream]?.due(at: now) ?? [] { frameSink?(frame) }
+    display?.showDue(of: stream, at: now) { requestKeyframe(of: $0) }
   }
 
   /// A member's or this node's offer of a stream; nil if the stream is not offered.
@@ -199,14 +210,14 @@ extension MusterNode {
       media.recorder?.end(link, stream)
       media.meter.end(MemberStream(link, stream))
       meters.forget(MemberStream(link, stream))
-      displays[MemberStream(link, stream)] = nil
+      display?.forget(MemberStream(link, stream))
       return
     }
     // The playout ends the recording after the last of the member's audio has been played.
     media.playout?.end(link)
     for stream in StreamID.all {
       media.meter.end(MemberStream(link, stream))
-      displays[MemberStream(link, stream)] = nil
+      display?.forget(MemberStream(link, stream))
     }
     meters.forget(link)
     _ = meters.heard.update(link) { $0.interrupted() }

@@ -1,7 +1,6 @@
 import MusterBase
 import MusterDiscovery
 import MusterNetwork
-import MusterSystem
 
 /// The candidate addresses of other nodes, by source.
 struct PeerAddresses {
@@ -9,7 +8,7 @@ struct PeerAddresses {
   var named: [Contact] = []
   /// The addresses found by DNS-SD.
   var services: [Address] = []
-  var discovery: ServiceDiscovery?
+  var discovery: RunningServiceDiscovery?
 
   /// All contacts, `named` first, so that unknown hosts cannot displace the user's addresses.
   var all: [Contact] { named + services.map { Contact($0) } }
@@ -18,10 +17,6 @@ struct PeerAddresses {
 /// Service discovery by DNS-SD (RFC 6763), which finds further addresses to send announcements to.
 /// Announcements are sealed, so a host at a forged address learns nothing.
 extension MusterNode {
-  /// The timeout for withdrawing the service, so that a hung daemon does not delay the leave; the
-  /// daemon withdraws the service anyway when the process ends.
-  private static let withdrawal = Duration.milliseconds(300)
-
   func discoverServices() {
     guard configuration.dnsServiceDiscovery else { return }
     guard sockets.bound.contains(where: { !$0.isLoopback }) else {
@@ -32,7 +27,7 @@ extension MusterNode {
             hint: "leave --listen away, or give it another address")))
     }
     let loop = loop
-    peerAddresses.discovery = ServiceDiscovery(
+    peerAddresses.discovery = RunningServiceDiscovery(
       port: sockets.port, interfaces: configuration.interfaces,
       onChange: { [weak self] addresses in
         loop.execute { [weak self] in self?.assumeIsolated { $0.found(services: addresses) } }
@@ -50,9 +45,7 @@ extension MusterNode {
 
   /// Withdraws this node's service and stops browsing.
   func stopDiscoveringServices() async {
-    guard let discovery = peerAddresses.discovery else { return }
+    await peerAddresses.discovery?.stop()
     peerAddresses.discovery = nil
-    // `stop` may block.
-    _ = await WorkerThread.result("muster-dns-sd", within: Self.withdrawal) { discovery.stop() }
   }
 }

@@ -45,17 +45,15 @@ public actor MusterNode {
   let sockets: Sockets
   var interfaces: [NetworkInterface] = []
   nonisolated let media: MediaThreads
-  /// The receiver of frames for the page; nil while no page is open.
-  var frameSink: (@Sendable (ViewedFrame) -> Void)?
+  /// What shows the frames of others; nil while nothing does.
+  var display: Display?
   /// Whether the viewer shows this node's own camera.
   var showsPreview = false
   /// The layers of this node's streams that members need, and their bitrates, by the index of the
   /// stream.
   var encoderTargets = [[EncoderTarget]](repeating: [], count: Limits.videoStreams)
 
-  private var timer: Scheduled<Void>?
-  private var timerDue: Instant?
-  var wakes = WakeCounters()
+  let timers: NodeTimers
   var networkChanges: NetworkChanges?
   var isLookingAgain = false
   /// Limits reactions to network changes, each of which pings every peer: 8 at once, then 2 per
@@ -72,10 +70,7 @@ public actor MusterNode {
   var silence = Silence()
   var portKeeping = PortKeeping()
   var portMapper: PortMapper?
-  private var repeated: [RepeatedTask] = []
   var meters = Meters()
-  /// The frames that wait for their display.
-  var displays: [MemberStream: DisplayQueue<ViewedFrame>] = [:]
   /// The last reported record of this node in each channel.
   var ownRecords: [ChannelID: MemberRecord] = [:]
   /// The channel that the node has just left, by the name that its last events need.
@@ -106,6 +101,7 @@ public actor MusterNode {
     self.sockets = sockets
     self.media = media
     self.loop = loop
+    timers = NodeTimers(on: loop)
     dataDirectory = opened.directory
     store = opened.store
     listening = sockets.bound
@@ -142,7 +138,7 @@ public actor MusterNode {
         hint: "the ones that are up: \(known.sorted().joined(separator: ", "))",
         kind: .usage)
     }
-    let media = try MediaThreads.open(configuration)
+    let media = try await MediaThreads.open(configuration)
     let loop = MultiThreadedEventLoopGroup.singleton.next()
     let reference = NodeReference()
     let sockets = try await Sockets.open(listen: listen, lan: configuration.lan, on: loop) {
@@ -204,12 +200,7 @@ public actor MusterNode {
   }
 
   func every(_ seconds: Int64, _ body: @escaping @Sendable (isolated MusterNode) -> Void) {
-    let task = loop.scheduleRepeatedTask(initialDelay: .seconds(seconds), delay: .seconds(seconds))
-    {
-      [weak self] _ in
-      self?.assumeIsolated { body($0) }
-    }
-    repeated.append(task)
+    timers.every(seconds) { [weak self] in self?.assumeIsolated { body($0) } }
   }
 
   private func setWallClock() {
@@ -285,18 +276,12 @@ public actor MusterNode {
 
   private func armTimer() {
     guard let due = node.deadline else { return }
-    if let timerDue, timerDue <= due { return }
-    timer?.cancel()
-    timerDue = due
-    let delay = max(0, (due - now).wholeNanoseconds)
-    timer = loop.scheduleTask(in: .nanoseconds(delay)) { [weak self] in
-      self?.assumeIsolated { $0.timerFired() }
-    }
+    guard timers.isLate(for: due) else { return }
+    timers.wake(at: due, now: now) { [weak self] in self?.assumeIsolated { $0.timerFired() } }
   }
 
   private func timerFired() {
-    timerDue = nil
-    wakes.count(node.wake, at: now)
+    timers.woke(for: node.wake, at: now)
     perform(node.tick(at: now))
   }
 
@@ -319,10 +304,13 @@ public actor MusterNode {
   // MARK: Leaving
 
   /// Leaves every channel gracefully, closes files and devices, and ends the event streams.
+  ///
+  /// A node that is released without `stop` frees the same, but tells nobody: others miss it after
+  /// their timeouts.
   public func stop() async {
     guard !isStopping else { return }
     isStopping = true
-    for task in repeated { task.cancel() }
+    timers.cancelRepeated()
     let channels = node.channelIDs
     for channel in channels { perform(node.leave(channel, at: now)) }
     // Run concurrently with the leave, because each of these calls may take up to a second.
@@ -330,7 +318,7 @@ public actor MusterNode {
     async let serviceWithdrawn: Void = stopDiscoveringServices()
     await sendLeave(to: channels)
     await serviceWithdrawn
-    timer?.cancel()
+    timers.cancel()
     await control?.close()
     await networkChanges?.close()
     await media.stop()

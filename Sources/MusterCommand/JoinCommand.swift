@@ -52,7 +52,7 @@ package struct JoinCommand: AsyncParsableCommand {
     }
     var notices = settings.notices
     configuration.channels = try ChannelKeys.resolve(settings, &notices)
-    Self.chooseDevices(settings.options, &configuration, &notices)
+    await Self.chooseDevices(settings.options, &configuration, &notices)
     if isInDoubt, case .invite(let invite)? = configuration.channels.first?.source,
       try await !InviteQuestion.isAnsweredYes(invite, configuration, usesTerminal: usesTerminal)
     {
@@ -98,7 +98,7 @@ package struct JoinCommand: AsyncParsableCommand {
   /// found.
   private static func chooseDevices(
     _ options: JoinOptions, _ configuration: inout Configuration, _ notices: inout [MusterError]
-  ) {
+  ) async {
     func choose(_ given: String?, _ found: Bool, _ device: String, _ notice: MusterError) -> String?
     {
       if let given { return given == "none" ? nil : given }
@@ -106,10 +106,9 @@ package struct JoinCommand: AsyncParsableCommand {
       notices.append(notice)
       return nil
     }
-    // ALSA also lists devices that cannot be opened, so the default devices are opened as a test.
-    let hasMicrophone = options.audio == nil && (try? AudioSources.open("mic"))?.cancel() != nil
-    let hasSpeaker = options.speaker == nil && (try? AudioSinks.open("default"))?.close() != nil
-    let hasCamera = options.video == nil && DeviceList.cameras().contains { !$0.modes.isEmpty }
+    let hasMicrophone = options.audio == nil ? await DefaultDevices.hasMicrophone() : false
+    let hasSpeaker = options.speaker == nil ? await DefaultDevices.hasSpeaker() : false
+    let hasCamera = options.video == nil ? await DefaultDevices.hasCamera() : false
     configuration.video = choose(
       options.video, hasCamera, "camera",
       MusterError("no camera found: others will not see you", hint: "use --video test or a file"))

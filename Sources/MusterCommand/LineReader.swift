@@ -15,7 +15,7 @@ package enum LineReader {
   package static func lines(of descriptor: Int32) -> AsyncStream<[UInt8]> {
     let (stream, continuation) = AsyncStream<[UInt8]>.makeStream(bufferingPolicy: .unbounded)
     let source = Source(descriptor, continuation)
-    WorkerThread("muster-lines") { source.read() }.detach()
+    WorkerThread("muster-lines") { source.read() }
     let iterator = Iterator(stream)
     return AsyncStream(
       unfolding: {

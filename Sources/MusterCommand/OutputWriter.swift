@@ -36,7 +36,7 @@ package final class OutputWriter: Sendable {
   package init(_ descriptor: Int32, report: @escaping @Sendable (Trouble) -> Void) {
     self.descriptor = descriptor
     self.report = report
-    WorkerThread("muster-output") { self.run() }.detach()
+    WorkerThread("muster-output") { self.run() }
   }
 
   /// What keeps output from being written; nil if nothing does.

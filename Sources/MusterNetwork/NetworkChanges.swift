@@ -6,11 +6,13 @@ import NIOPosix
 /// Reports changes of this machine's interfaces, addresses and routes.
 ///
 /// The report has no details: the receiver lists the interfaces again. The kernel may drop
-/// notifications (netlink(7)), so occasional polling is still needed.
+/// notifications (netlink(7)), so occasional polling is still needed. Ends with this object.
 package final class NetworkChanges: Sendable {
   private let channel: any NIOCore.Channel
 
   private init(_ channel: any NIOCore.Channel) { self.channel = channel }
+
+  deinit { channel.close(promise: nil) }
 
   /// Calls `changed` on the loop shortly after each change; nil if netlink is not available.
   package static func watch(

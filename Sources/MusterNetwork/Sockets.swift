@@ -7,7 +7,7 @@ import NIOCore
 import NIOPosix
 
 /// The node's UDP sockets: one port for all traffic, on IPv4 and IPv6, and the discovery port that
-/// the nodes of a host share. Confined to the node's event loop.
+/// the nodes of a host share. Confined to the node's event loop; closed with this object.
 package final class Sockets {
   /// The multicast groups and port of `docs/PROTOCOL.md`: IPv4 organisation-local scope (RFC 2365),
   /// IPv6 link-local scope (RFC 4291 section 2.7).
@@ -42,6 +42,8 @@ package final class Sockets {
   package private(set) var bytesSent: UInt64 = 0
   /// The node's UDP port.
   package private(set) var port: UInt16 = 0
+
+  deinit { for channel in takeChannels() { channel.close(promise: nil) } }
 
   /// The bound addresses, as listed in the event `ready`.
   package private(set) var bound: [Address] = []

@@ -24,13 +24,23 @@ package final class AudioPipeline: Sendable {
 
   /// Opens the source to check that it works; a microphone is closed again until audio is to be
   /// sent.
-  package init(
+  package static func open(
     _ specification: String, echo: EchoControl?,
     deliver: @escaping @Sendable (EncodedAudio) -> Void,
     failed: @escaping @Sendable (MusterError) -> Void
-  ) throws(DeviceError) {
+  ) async throws(DeviceError) -> AudioPipeline {
+    let source = try await DeviceOpening.onThread { cancellation throws(DeviceError) in
+      try AudioSources.open(specification, cancellation: cancellation)
+    }
+    return AudioPipeline(specification, source, echo: echo, deliver: deliver, failed: failed)
+  }
+
+  private init(
+    _ specification: String, _ source: any AudioSource, echo: EchoControl?,
+    deliver: @escaping @Sendable (EncodedAudio) -> Void,
+    failed: @escaping @Sendable (MusterError) -> Void
+  ) {
     self.specification = specification
-    let source = try AudioSources.open(specification)
     let held = AudioSources.isDevice(specification) ? nil : source
     controls = Monitor(Controls(source: held))
     self.echo = echo

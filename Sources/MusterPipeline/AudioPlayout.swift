@@ -47,17 +47,32 @@ package final class AudioPlayout: Sendable {
 
   /// Opens the sink to check that it works; a loudspeaker is closed again until it is needed. If
   /// `record` is nil, nothing is recorded.
-  package init(
+  package static func open(
     _ specification: String, echo: EchoControl?,
     record: (@Sendable (DecodedAudio, LinkID) -> Void)?,
     ended: @escaping @Sendable (LinkID) -> Void,
     report: @escaping @Sendable ([Report]) -> Void,
     failed: @escaping @Sendable (MusterError) -> Void
-  ) throws(DeviceError) {
+  ) async throws(DeviceError) -> AudioPlayout {
+    let held = try await DeviceOpening.onThread { _ throws(DeviceError) -> (any AudioSink)? in
+      let sink = try AudioSinks.open(specification)
+      guard AudioSinks.isDevice(specification) else { return sink }
+      sink.close()
+      return nil
+    }
+    return AudioPlayout(
+      specification, held, echo: echo, record: record, ended: ended, report: report, failed: failed)
+  }
+
+  private init(
+    _ specification: String, _ held: (any AudioSink)?, echo: EchoControl?,
+    record: (@Sendable (DecodedAudio, LinkID) -> Void)?,
+    ended: @escaping @Sendable (LinkID) -> Void,
+    report: @escaping @Sendable ([Report]) -> Void,
+    failed: @escaping @Sendable (MusterError) -> Void
+  ) {
     self.specification = specification
-    let sink = try AudioSinks.open(specification)
-    if AudioSinks.isDevice(specification) { sink.close() }
-    held = AudioSinks.isDevice(specification) ? nil : sink
+    self.held = held
     self.echo = echo
     self.record = record
     self.ended = ended

@@ -132,6 +132,22 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     }
   }
 
+  /// Takes the oldest element; blocks while the queue is empty, and returns nil once it is closed,
+  /// whatever it holds.
+  package func take() -> Element? {
+    contents.wait { contents -> Element?? in
+      if contents.isClosed { return .some(nil) }
+      guard !contents.entries.isEmpty else { return nil }
+      let entry = contents.entries.removeFirst()
+      switch entry.media {
+      case .control: break
+      case .independent: contents.independent -= 1
+      case .encoded: contents.encoded -= 1
+      }
+      return .some(entry.element)
+    }
+  }
+
   /// Takes all queued elements without blocking.
   package func takeWithoutWaiting() -> [Element] { contents.withLock { Self.take(&$0) } }
 

@@ -32,12 +32,22 @@ package final class VideoPipeline: Sendable {
   private static let staleness = Duration.milliseconds(250)
 
   /// Opens the source to determine its size and frame rate; a camera is closed again until needed.
-  package init(
+  package static func open(
     _ stream: StreamID, _ specification: String,
     deliver: @escaping @Sendable (EncodedFrame) -> Void,
     failed: @escaping @Sendable (MusterError) -> Void
-  ) throws(DeviceError) {
-    let source = try VideoSources.open(specification)
+  ) async throws(DeviceError) -> VideoPipeline {
+    let source = try await DeviceOpening.onThread { cancellation throws(DeviceError) in
+      try VideoSources.open(specification, cancellation: cancellation)
+    }
+    return VideoPipeline(stream, specification, source, deliver: deliver, failed: failed)
+  }
+
+  private init(
+    _ stream: StreamID, _ specification: String, _ source: any VideoSource,
+    deliver: @escaping @Sendable (EncodedFrame) -> Void,
+    failed: @escaping @Sendable (MusterError) -> Void
+  ) {
     self.specification = specification
     self.deliver = deliver
     self.failed = failed

@@ -3,21 +3,23 @@ import MusterBase
 import MusterCrypto
 import NIOPosix
 
-/// The call page of one node, with a server that receives the node's events and frames.
+/// The call page of one node, with a server that receives the node's events and frames. It holds
+/// the node, and stops serving when it is released.
 public final class CallPage: Sendable {
   /// The URL to open, with the token that authorises a browser.
   public let url: String
   private let server: ViewServer
-  private let bridge: PageBridge
   private let following: Task<Void, Never>
 
-  private init(
-    url: String, server: ViewServer, bridge: PageBridge, following: Task<Void, Never>
-  ) {
+  private init(url: String, server: ViewServer, following: Task<Void, Never>) {
     self.url = url
     self.server = server
-    self.bridge = bridge
     self.following = following
+  }
+
+  deinit {
+    following.cancel()
+    server.close()
   }
 
   /// Serves a page for `node` on 127.0.0.1 at `port`, or at a free port if `port` is 0.
@@ -45,8 +47,10 @@ public final class CallPage: Sendable {
         }
         show.finish()
         await showing
+        // What the pages showed last must not be requested after this.
+        await bridge.end()
       }
-      return CallPage(url: url, server: server, bridge: bridge, following: following)
+      return CallPage(url: url, server: server, following: following)
     } catch {
       throw MusterError(error.message, hint: error.hint)
     }
@@ -56,8 +60,6 @@ public final class CallPage: Sendable {
   public func stop() async {
     following.cancel()
     await server.stop()
-    // What the pages showed last must not be requested after this.
     await following.value
-    await bridge.end()
   }
 }

@@ -26,8 +26,9 @@ actor PageBridge {
     for await shown in shown {
       if (shown != nil) != isShowing {
         isShowing = shown != nil
-        let sink: @Sendable (ViewedFrame) -> Void = { viewed in
-          if let frame = tiles.frame(viewed) { server.offer(frame) }
+        // The server holds the node, which must not hold the server.
+        let sink: @Sendable (ViewedFrame) -> Void = { [weak server] viewed in
+          if let frame = tiles.frame(viewed) { server?.offer(frame) }
         }
         await node.showFrames(isShowing ? sink : nil)
       }

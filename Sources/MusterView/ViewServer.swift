@@ -63,14 +63,20 @@ public final class ViewServer: Sendable {
   }
 
   /// Stops serving; the open pages receive a close frame.
-  public func stop() async {
+  public func stop() async { try? await ending()?.get() }
+
+  /// As `stop`, without waiting for it.
+  public func close() { _ = ending() }
+
+  /// Begins to stop; nil if nothing is served.
+  private func ending() -> EventLoopFuture<Void>? {
     let ended = running.withLock { running in
       defer { running = nil }
       return running
     }
-    guard let ended else { return }
-    try? await ended.channel.close().get()
-    try? await ended.channel.eventLoop.submit { ended.hub.value.closeAll() }.get()
+    return ended.map { ended in
+      ended.channel.close().recover { _ in }.map { ended.hub.value.closeAll() }
+    }
   }
 
   /// Passes a frame to the pages without blocking; the frame is dropped for pages that are too

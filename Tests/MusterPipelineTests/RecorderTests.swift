@@ -19,7 +19,7 @@ struct RecorderTests {
   }
 
   /// The sizes in bytes of the recordings of a member that ended as `body` says.
-  private func recorded(_ body: (Recorder) -> Void) throws -> [String: Int] {
+  private func recorded(_ body: (Recorder) -> Void) async throws -> [String: Int] {
     var template = Array("/tmp/muster-recorder-XXXXXX".utf8CString)
     _ = try #require(mkdtemp(&template))
     let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -28,7 +28,7 @@ struct RecorderTests {
     let worker = recorder.start { Issue.record($0) }
     body(recorder)
     recorder.stop()
-    worker.join()
+    await worker.ended()
     var sizes: [String: Int] = [:]
     for ending in ["ivf", "wav"] {
       let path = "\(folder)/Ada-\(link.peer.short).\(ending)"
@@ -42,9 +42,9 @@ struct RecorderTests {
 
   /// Until the first sender report nothing says when a frame was captured.
   @Test(arguments: [true, false])
-  func whatEndsBeforeItsFirstSenderReportIsKept(endsFirst: Bool) throws {
+  func whatEndsBeforeItsFirstSenderReportIsKept(endsFirst: Bool) async throws {
     let stream = MemberStream(link, .camera)
-    let sizes = try recorded { recorder in
+    let sizes = try await recorded { recorder in
       for number in 0..<9 {
         _ = recorder.add(frame(UInt32(number)), of: stream, name: "camera")
       }
@@ -56,8 +56,8 @@ struct RecorderTests {
     #expect(sizes == ["ivf": 32 + 9 * 112, "wav": 44 + 2 * 960])
   }
 
-  @Test func framesThatWaitAreBoundedInBytes() throws {
-    let sizes = try recorded { recorder in
+  @Test func framesThatWaitAreBoundedInBytes() async throws {
+    let sizes = try await recorded { recorder in
       for number in 0..<9 {
         _ = recorder.add(
           frame(UInt32(number), bytes: 1 << 20), of: MemberStream(link, .camera), name: "camera")

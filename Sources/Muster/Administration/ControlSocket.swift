@@ -3,6 +3,7 @@ import MusterStore
 import MusterSystem
 import NIOCore
 import NIOPosix
+import Synchronization
 
 /// A Unix stream socket in the data directory over which a running node accepts commands of its
 /// user.
@@ -22,10 +23,18 @@ public final class ControlSocket: Sendable {
 
   private let channel: any Channel
   private let path: String
+  /// The directory whose lock makes this process the owner of the path; nil once closed.
+  private let directory: Mutex<DataDirectory?>
 
-  private init(channel: any Channel, path: String) {
+  private init(_ channel: any Channel, at path: String, in directory: DataDirectory) {
     self.channel = channel
     self.path = path
+    self.directory = Mutex(directory)
+  }
+
+  deinit {
+    channel.close(promise: nil)
+    removePath()
   }
 
   /// Listens in `directory`, whose lock the caller holds; replaces a stale socket file.
@@ -42,7 +51,7 @@ public final class ControlSocket: Sendable {
           channel.pipeline.addHandler(Connection(handler: handler))
         }
         .withBoundSocket(descriptor).get()
-      return ControlSocket(channel: channel, path: path)
+      return ControlSocket(channel, at: path, in: directory)
     } catch {
       throw MusterError(
         "cannot listen for commands in \(directory.path) (\(error))",
@@ -73,7 +82,15 @@ public final class ControlSocket: Sendable {
   /// Stops accepting requests and removes the socket.
   public func close() async {
     try? await channel.close()
-    unlink(path)
+    removePath()
+  }
+
+  /// Removes the socket, unless that has been done: by now the path may be another node's.
+  private func removePath() {
+    directory.withLock { directory in
+      if directory != nil { unlink(path) }
+      directory = nil
+    }
   }
 
   /// Sends a command to the node that uses a data directory; nil if no node listens there.

@@ -146,11 +146,12 @@ enum Diagnostics {
     ]
   }
 
-  static func devices() -> [Finding] {
-    let cameras = DeviceList.cameras()
-    let soundDevices = DeviceList.soundDevices()
-    let hasMicrophone = (try? AudioSources.open("mic"))?.cancel() != nil
-    let hasSpeaker = (try? AudioSinks.open("default"))?.close() != nil
+  static func devices() async -> [Finding] {
+    let (cameras, soundDevices) = await WorkerThread.value("muster-devices") {
+      (DeviceList.cameras(), DeviceList.soundDevices())
+    }
+    let hasMicrophone = await DefaultDevices.hasMicrophone()
+    let hasSpeaker = await DefaultDevices.hasSpeaker()
     func hardware(_ devices: [DeviceList.SoundDevice]) -> [String] {
       devices.map(\.name).filter { $0.hasPrefix("hw:") }
     }

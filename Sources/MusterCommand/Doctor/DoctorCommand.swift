@@ -67,7 +67,7 @@ struct DoctorCommand: AsyncParsableCommand {
     findings += Diagnostics.clock()
     findings += settings
     findings += Diagnostics.dataDirectory(data)
-    findings += Diagnostics.devices()
+    findings += await Diagnostics.devices()
     if json {
       let report = JSONValue.object([
         ("findings", .array(findings.map(\.json))), ("nat", beyond.json),

@@ -145,7 +145,7 @@ public struct PortMapper: Sendable {
     limit: Duration, _ body: @escaping @Sendable (PortAnswer) -> Void
   ) async -> PortMapping? {
     await waiting(limit: limit) { answer in
-      WorkerThread("muster-gateway") { body(answer) }.detach()
+      WorkerThread("muster-gateway") { body(answer) }
     }
   }
 

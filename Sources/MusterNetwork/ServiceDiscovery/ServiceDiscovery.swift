@@ -1,6 +1,44 @@
 import CAvahi
 import MusterBase
 import MusterSystem
+import Synchronization
+
+/// Service discovery that runs until it is stopped or released.
+package final class RunningServiceDiscovery: Sendable {
+  /// The timeout for withdrawing the service, so that a hung daemon does not delay the leave; the
+  /// daemon withdraws the service anyway when the process ends.
+  private static let withdrawal = Duration.milliseconds(300)
+
+  private let running: Mutex<ServiceDiscovery?>
+
+  /// Starts as `ServiceDiscovery.init` does.
+  package init(
+    port: UInt16, interfaces: [String], onChange: @escaping @Sendable ([Address]) -> Void,
+    onWarning: @escaping @Sendable (MusterError) -> Void
+  ) {
+    running = Mutex(
+      ServiceDiscovery(
+        port: port, interfaces: interfaces, onChange: onChange, onWarning: onWarning))
+  }
+
+  deinit {
+    // Stopping may block.
+    if let discovery = take() { WorkerThread("muster-dns-sd") { discovery.stop() } }
+  }
+
+  /// Withdraws the service and stops browsing.
+  package func stop() async {
+    guard let discovery = take() else { return }
+    _ = await WorkerThread.result("muster-dns-sd", within: Self.withdrawal) { discovery.stop() }
+  }
+
+  private func take() -> ServiceDiscovery? {
+    running.withLock { running in
+      defer { running = nil }
+      return running
+    }
+  }
+}
 
 /// DNS-SD (RFC 6763) through the Avahi daemon: publishes this node's service and finds the services
 /// of other nodes.

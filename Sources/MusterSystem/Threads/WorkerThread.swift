@@ -1,30 +1,51 @@
 import CMusterSystem
 import Glibc
 
-/// A thread for blocking work, such as that of devices, codecs and files.
-package final class WorkerThread: @unchecked Sendable {
-  private var handle = pthread_t()
+/// A thread for blocking work, such as that of devices, codecs and files. It frees what it holds
+/// when it ends, whether anything waits for its end or not.
+package final class WorkerThread: Sendable {
+  private let ending = Ending()
 
   /// Starts `body` on a thread of this name, which the kernel truncates to 15 characters.
+  @discardableResult
   package init(_ name: String, _ body: @escaping @Sendable () -> Void) {
-    let start = Unmanaged.passRetained(Start(name, body))
+    let start = Unmanaged.passRetained(Start(name, ending, body))
+    var handle = pthread_t()
     let failure = pthread_create(
       &handle, nil,
       { raw in
         guard let raw else { return nil }
-        let start = Unmanaged<Start>.fromOpaque(raw).takeRetainedValue()
-        muster_thread_name(start.name)
-        start.body()
+        WorkerThread.run(Unmanaged<Start>.fromOpaque(raw).takeRetainedValue())
         return nil
       }, start.toOpaque())
     precondition(failure == 0, "the system has no more threads")
+    pthread_detach(handle)
   }
 
-  /// Blocks until the thread has ended; call once.
-  package func join() { pthread_join(handle, nil) }
+  /// Waits until `body` has returned, without blocking a thread.
+  package func ended() async { await ending.wait() }
 
-  /// Lets the thread release its resources when it ends; used instead of `join`.
-  package func detach() { pthread_detach(handle) }
+  private static func run(_ start: Start) {
+    muster_thread_name(start.name)
+    start.body?()
+    start.body = nil  // frees what it holds before its end is known
+    start.ending.reached()
+  }
+
+  /// Runs `body` on a new thread and returns its value. If the task is cancelled, `cancel` is
+  /// called, after which `body` must soon return.
+  package static func value<Value: Sendable>(
+    _ name: String, cancel: @escaping @Sendable () -> Void = {},
+    of body: @escaping @Sendable () -> Value
+  ) async -> Value {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        WorkerThread(name) { continuation.resume(returning: body()) }
+      }
+    } onCancel: {
+      cancel()
+    }
+  }
 
   /// Runs `body` on a new thread; nil if that takes longer than `limit`. The thread then continues
   /// until `body` returns, so callers must limit the number of such threads.
@@ -35,7 +56,7 @@ package final class WorkerThread: @unchecked Sendable {
     WorkerThread(name) {
       arrival.yield(body())
       arrival.finish()
-    }.detach()
+    }
     let timer = Task {
       try await Task.sleep(for: limit)
       arrival.finish()
@@ -46,11 +67,42 @@ package final class WorkerThread: @unchecked Sendable {
 
   private final class Start {
     let name: String
-    let body: @Sendable () -> Void
+    let ending: Ending
+    var body: (@Sendable () -> Void)?
 
-    init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+    init(_ name: String, _ ending: Ending, _ body: @escaping @Sendable () -> Void) {
       self.name = name
+      self.ending = ending
       self.body = body
+    }
+  }
+}
+
+/// The end of a thread, for tasks that wait for it.
+private final class Ending: Sendable {
+  private struct State {
+    var isReached = false
+    var waiters: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let state = Monitor(State())
+
+  func reached() {
+    let waiters = state.withLock { state in
+      state.isReached = true
+      defer { state.waiters = [] }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  func wait() async {
+    await withCheckedContinuation { continuation in
+      let isReached = state.withLock { state in
+        if !state.isReached { state.waiters.append(continuation) }
+        return state.isReached
+      }
+      if isReached { continuation.resume() }
     }
   }
 }

@@ -1,0 +1,139 @@
+import Foundation
+import Muster
+import MusterBase
+import MusterSystem
+import MusterWire
+import Testing
+
+/// What nodes hold while they start, while they run, and once they are gone.
+struct LifetimeTests {
+  private static func configuration(_ name: String) -> Configuration {
+    var configuration = Configuration()
+    configuration.name = name
+    configuration.channels = [.init(name: "life", source: .open(.fromName("life")))]
+    configuration.call = true
+    configuration.video = "test:320x180@15"
+    configuration.maxVideo = VideoSize(width: 320, height: 180)
+    configuration.audio = "tone"
+    configuration.speaker = "none"
+    configuration.interfaces = ["lo"]
+    configuration.isEphemeral = true
+    return configuration
+  }
+
+  /// Half of the nodes are released without being stopped, and half of them have a data directory.
+  @Test(.timeLimit(.minutes(10))) func nothingIsLeftOfNodesThatAreGone() async throws {
+    let isAll = getenv("MUSTER_TESTS").map { String(cString: $0) == "all" } ?? false
+    let fixture = StoreFixture()
+    var before = Holdings.now
+    var megabytes = 0.0
+    for cycle in 0..<(isAll ? 1000 : 20) {
+      // What the process makes once, such as the pool's threads, is there after the first four, but
+      // for a few descriptors of event loops that had nothing to do yet.
+      if cycle == 4 {
+        try await Holdings.wait { $0.threads <= before.threads }
+        (before, megabytes) = (.now, ProcessUsage.residentMegabytes)
+      }
+      weak var released: MusterNode?
+      let ended = try await {
+        var configuration = Self.configuration("node \(cycle)")
+        configuration.isEphemeral = cycle % 4 < 2
+        configuration.dataDirectory = "\(fixture.path)/\(cycle)"
+        let node = try await MusterNode.start(configuration)
+        released = node
+        let events = node.events()
+        if cycle.isMultiple(of: 2) { await node.stop() }
+        return Task { for await _ in events {} }
+      }()
+      await ended.value
+      while released != nil { try await Task.sleep(for: .milliseconds(1)) }
+    }
+    try await Holdings.wait {
+      $0.threads <= before.threads && $0.descriptors <= before.descriptors + 8
+    }
+    if isAll { #expect(ProcessUsage.residentMegabytes < megabytes + 20) }
+  }
+
+  /// Each of them waits for the writer of a FIFO: more of them than Swift has threads.
+  @Test(.timeLimit(.minutes(1))) func nodesThatWaitForADeviceStallNobody() async throws {
+    let fixture = StoreFixture()
+    try FileManager.default.createDirectory(
+      atPath: fixture.path, withIntermediateDirectories: true)
+    let before = Holdings.now
+    let fifo = fixture.path + "/microphone"
+    #expect(mkfifo(fifo, 0o600) == 0)
+    let waiting = (0..<(sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 1)).map { index in
+      Task {
+        var configuration = Self.configuration("waits \(index)")
+        configuration.audio = fifo
+        return try await MusterNode.start(configuration)
+      }
+    }
+    try await Holdings.wait { $0.threads >= before.threads + waiting.count }
+    let node = try await MusterNode.start(Self.configuration("goes on"))
+    try await node.say("still here", in: "life")
+    await node.stop()
+    for task in waiting { task.cancel() }
+    for task in waiting {
+      let error = await #expect(throws: MusterError.self) { try await task.value }
+      #expect(error?.message.contains("cancelled") == true)
+    }
+  }
+
+  /// A viewer that does not return: messages, calls and the frames of others go on without it.
+  @Test(.timeLimit(.minutes(1))) func aSlowViewerStallsNobody() async throws {
+    var configuration = Self.configuration("watches")
+    configuration.lan = true
+    let first = try await MusterNode.start(configuration)
+    configuration.name = "is watched"
+    let second = try await MusterNode.start(configuration)
+    let (frames, shown) = AsyncStream.makeStream(of: ViewedFrame.self)
+    let isBlocked = Monitor(true)
+    await first.showFrames { frame in
+      shown.yield(frame)
+      isBlocked.wait { $0 ? nil : () }
+    }
+    var viewed = frames.makeAsyncIterator()
+    #expect(await viewed.next()?.isKeyframe == true)
+
+    var heard = first.events().makeAsyncIterator()
+    try await second.say("do you see me?", in: "life")
+    while case let event? = await heard.next()?.event {
+      if case .message = event { break }
+    }
+    // The loop serves both nodes: a call that is left and entered takes it many times.
+    for command in [Command.leaveCall(), .joinCall()] { try await second.perform(command) }
+    let queue = await first.diagnostics().queues.first { $0.name == "display" }
+    #expect(queue != nil)
+    isBlocked.withLock { $0 = false }
+    #expect(await viewed.next() != nil)
+    await first.showFrames(nil)
+    await second.stop()
+    await first.stop()
+  }
+}
+
+/// The threads that Muster has started in this process, and the process's descriptors.
+private struct Holdings {
+  var threads: Int
+  var descriptors: Int
+
+  static var now: Holdings {
+    let names = entries(of: "/proc/self/task").map { text(of: "/proc/self/task/\($0)/comm") }
+    return Holdings(
+      threads: names.filter { $0.hasPrefix("muster-") }.count,
+      descriptors: entries(of: "/proc/self/fd").count)
+  }
+
+  static func wait(until isReached: (Holdings) -> Bool) async throws {
+    while !isReached(now) { try await Task.sleep(for: .milliseconds(10)) }
+  }
+
+  private static func entries(of path: String) -> [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+  }
+
+  private static func text(of path: String) -> String {
+    (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+  }
+}

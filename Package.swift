@@ -231,9 +231,8 @@ let package = Package(
       "ShellTests",
       [
         "MusterBase", "MusterSystem", "MusterWire", "MusterCrypto", "MusterChannel",
-        "MusterDiscovery",
-        "MusterCore", "MusterDevices", "MusterPipeline", "MusterStore", "MusterNetwork", "Muster",
-        "CSQLite",
+        "MusterDiscovery", "MusterMedia", "MusterCodecs", "MusterCore", "MusterDevices",
+        "MusterPipeline", "MusterStore", "MusterNetwork", "Muster", "CSQLite",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]),

@@ -130,7 +130,7 @@ extension MusterNode {
   ) throws(MusterError) {
     // The page previews the smallest layer of this node's own camera.
     if text == id.short {
-      media.video(.camera)?.requestKeyframe(layer: 0)
+      media[.camera]?.stream.requestKeyframe(layer: 0)
       return
     }
     let member = try member(text, in: channel)

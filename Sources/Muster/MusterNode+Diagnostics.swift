@@ -73,7 +73,7 @@ extension MusterNode {
     add("playout", media.playout?.queueLevel)
     add("recorder", media.recorder?.queueLevel)
     add("patternMeter", media.meter.queueLevel)
-    add("display", display?.queueLevel)
+    add("display", media.display?.queueLevel)
     queues += feed.queues
     return queues
   }

@@ -2,6 +2,7 @@ import MusterBase
 import MusterCore
 import MusterCrypto
 import MusterStore
+import MusterSystem
 import MusterWire
 
 /// The identity of a node and the directory in which it is stored.
@@ -22,7 +23,7 @@ extension MusterNode {
           "the data directory \(path) is in use by \(DataDirectory.holderText(of: path))",
           hint: "end that process, or use --data with another directory")
       }
-      return (try directory.identity(), directory, try await Store.open(directory), [])
+      return try await opened(directory)
     }
     var entropy = Entropy.system
     if configuration.isEphemeral { return (Identity(generating: &entropy), nil, nil, []) }
@@ -33,13 +34,23 @@ extension MusterNode {
       return (Identity(generating: &entropy), nil, nil, [warning])
     }
     if let directory = try await locked(path) {
-      return (try directory.identity(), directory, try await Store.open(directory), [])
+      return try await opened(directory)
     }
     let warning = MusterError(
       "the data directory \(path) is in use by \(DataDirectory.holderText(of: path)), so this node "
         + "has a fresh identity that is not kept",
       hint: "use --data DIR to give it one of its own")
     return (Identity(generating: &entropy), nil, nil, [warning])
+  }
+
+  /// Reads the identity, or makes it, which waits for the disk.
+  private static func opened(
+    _ directory: DataDirectory
+  ) async throws(MusterError) -> OpenedIdentity {
+    let identity = await WorkerThread.value("muster-identity") {
+      Result { () throws(MusterError) in try directory.identity() }
+    }
+    return (try identity.get(), directory, try await Store.open(directory), [])
   }
 
   /// A data directory for this node: waits for a short command that uses it. Nil if a node does, or

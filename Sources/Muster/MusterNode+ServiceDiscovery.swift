@@ -8,7 +8,7 @@ struct PeerAddresses {
   var named: [Contact] = []
   /// The addresses found by DNS-SD.
   var services: [Address] = []
-  var discovery: RunningServiceDiscovery?
+  var discovery: ServiceDiscovery?
 
   /// All contacts, `named` first, so that unknown hosts cannot displace the user's addresses.
   var all: [Contact] { named + services.map { Contact($0) } }
@@ -27,7 +27,7 @@ extension MusterNode {
             hint: "leave --listen away, or give it another address")))
     }
     let loop = loop
-    peerAddresses.discovery = RunningServiceDiscovery(
+    peerAddresses.discovery = ServiceDiscovery(
       port: sockets.port, interfaces: configuration.interfaces,
       onChange: { [weak self] addresses in
         loop.execute { [weak self] in self?.assumeIsolated { $0.found(services: addresses) } }

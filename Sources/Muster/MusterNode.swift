@@ -44,15 +44,7 @@ public actor MusterNode {
   var node: Node
   let sockets: Sockets
   var interfaces: [NetworkInterface] = []
-  nonisolated let media: MediaThreads
-  /// What shows the frames of others; nil while nothing does.
-  var display: Display?
-  /// Whether the viewer shows this node's own camera.
-  var showsPreview = false
-  /// The layers of this node's streams that members need, and their bitrates, by the index of the
-  /// stream.
-  var encoderTargets = [[EncoderTarget]](repeating: [], count: Limits.videoStreams)
-
+  let media: NodeMedia
   let timers: NodeTimers
   var networkChanges: NetworkChanges?
   var isLookingAgain = false
@@ -91,7 +83,7 @@ public actor MusterNode {
   private static let wallClockSeconds: Int64 = 30
 
   private init(
-    _ configuration: Configuration, node: consuming Node, sockets: Sockets, media: MediaThreads,
+    _ configuration: Configuration, node: consuming Node, sockets: Sockets, media: NodeMedia,
     loop: any EventLoop, opened: OpenedIdentity, joined: [JoinedChannelRecord]
   ) {
     self.configuration = configuration
@@ -138,24 +130,26 @@ public actor MusterNode {
         hint: "the ones that are up: \(known.sorted().joined(separator: ", "))",
         kind: .usage)
     }
-    let media = try await MediaThreads.open(configuration)
     let loop = MultiThreadedEventLoopGroup.singleton.next()
-    let reference = NodeReference()
+    let reference = NodeReference(on: loop)
+    let media = try await NodeMedia.open(configuration, for: reference)
     let sockets = try await Sockets.open(listen: listen, lan: configuration.lan, on: loop) {
       DatagramHandler { datagrams in
-        reference.node?.assumeIsolated { $0.received(datagrams) }
+        reference.onLoop { $0.received(datagrams) }
       }
     }
     var entropy = Entropy.system
     let node = Node(
       identity: opened.identity, entropy: entropy, seed: entropy.u64(),
       configuration: core(configuration))
-    opened.directory?.remember(displayName: node.configuration.name)
+    if let directory = opened.directory {
+      let name = node.configuration.name
+      await WorkerThread.value("muster-name") { directory.remember(displayName: name) }
+    }
     let shell = MusterNode(
       configuration, node: node, sockets: sockets, media: media, loop: loop,
       opened: opened, joined: channels.map { JoinedChannelRecord($0.setup) })
-    // Set on the event loop, because a datagram may have arrived already.
-    try? await loop.submit { reference.node = shell }.get()
+    await reference.set(shell)
     await shell.begin(
       channels, peers: PeerResolver(endpoints: peers),
       rendezvous: PeerResolver(endpoints: rendezvous), dht: dht, warnings: opened.warnings)
@@ -176,12 +170,9 @@ public actor MusterNode {
             "cannot hear announcements on UDP port \(Sockets.Discovery.port)",
             hint: "others may still find this node; give addresses with --peer")))
     }
-    startMedia()
     updateInterfaces()
     setWallClock()
-    perform(
-      node.setSources(
-        media.videos.map(\.offer), hasAudio: media.hasAudioSource, at: now))
+    offerSources()
     peerNames = peers
     rendezvousNames = rendezvous
     self.dht = dht
@@ -256,10 +247,10 @@ public actor MusterNode {
         // A message is reported once it is durable.
         if !writes.take(output), let event = hostEvent(event, in: channel) { emit(event) }
       case .encode(let stream, let targets):
-        encoderTargets[stream.index] = targets
+        media.setTargets(targets, of: stream)
         updateEncoders()
       case .encodeKeyframe(let stream, let layer):
-        media.video(stream)?.requestKeyframe(layer: layer)
+        media[stream]?.stream.requestKeyframe(layer: layer)
       case .encodeLongPackets(let areNeeded): media.audio?.encodeLongPackets(areNeeded)
       case .show(let frame, let link, let stream): show(frame, of: MemberStream(link, stream))
       case .play(let audio, let link): media.playout?.play(audio, from: link, at: now)
@@ -276,7 +267,7 @@ public actor MusterNode {
 
   private func armTimer() {
     guard let due = node.deadline else { return }
-    guard timers.isLate(for: due) else { return }
+    guard timers.needsWake(at: due) else { return }
     timers.wake(at: due, now: now) { [weak self] in self?.assumeIsolated { $0.timerFired() } }
   }
 
@@ -321,19 +312,13 @@ public actor MusterNode {
     timers.cancel()
     await control?.close()
     await networkChanges?.close()
-    await media.stop()
+    for thread in media.stop() { await thread.ended() }
     await dht?.table.stop()
     await store?.close()
     for channel in sockets.takeChannels() { try? await channel.close() }
     await portClosed
     feed.finish()
   }
-}
-
-/// A weak reference that breaks the cycle between a node and its sockets.
-private final class NodeReference: @unchecked Sendable {
-  // Written once, on the event loop, and read only there.
-  weak var node: MusterNode?
 }
 
 extension MusterNode {

@@ -2,11 +2,12 @@ import MusterBase
 import NIOCore
 
 /// The timers of a node: one for its next deadline, and those that repeat. Confined to the event
-/// loop; they are cancelled with this object.
+/// loop, and cancelled with this object, wherever that is released.
 final class NodeTimers {
   private let loop: any EventLoop
   private var wake: Scheduled<Void>?
   private var wakesAt: Instant?
+  private var isCancelled = false
   private var repeated: [RepeatedTask] = []
   /// The numbers of wake-ups by reason.
   private(set) var wakes = WakeCounters()
@@ -15,8 +16,8 @@ final class NodeTimers {
 
   deinit { cancel() }
 
-  /// Whether no timer is set for `due` or earlier.
-  func isLate(for due: Instant) -> Bool { wakesAt.map { $0 > due } ?? true }
+  /// Whether a timer has to be set, because none is for `due` or earlier.
+  func needsWake(at due: Instant) -> Bool { !isCancelled && wakesAt.map { $0 > due } ?? true }
 
   /// Calls `body` on the loop at `due`, in place of the time set before.
   func wake(at due: Instant, now: Instant, _ body: @escaping @Sendable () -> Void) {
@@ -43,7 +44,9 @@ final class NodeTimers {
     repeated = []
   }
 
+  /// Cancels all timers for good.
   func cancel() {
+    isCancelled = true
     cancelRepeated()
     wake?.cancel()
   }

@@ -1,21 +1,16 @@
 import MusterDevices
 import MusterSystem
 
-/// Whether this machine has devices that can be used without naming any. The devices are opened for
-/// that, because ALSA also lists those that cannot be opened.
+/// Whether this machine has devices that can be used without naming any. They are opened for that,
+/// because ALSA also lists devices that cannot be opened, and on a thread of their own, since
+/// drivers and sound servers take their time.
 enum DefaultDevices {
   static func hasMicrophone() async -> Bool {
-    let found: Void? = try? await DeviceOpening.onThread { cancellation throws(DeviceError) in
-      try AudioSources.open("mic", cancellation: cancellation).cancel()
-    }
-    return found != nil
+    await WorkerThread.value("muster-devices") { (try? AudioSources.open("mic")) != nil }
   }
 
   static func hasSpeaker() async -> Bool {
-    let found: Void? = try? await DeviceOpening.onThread { _ throws(DeviceError) in
-      try AudioSinks.open("default").close()
-    }
-    return found != nil
+    await WorkerThread.value("muster-devices") { (try? AudioSinks.open("default")) != nil }
   }
 
   static func hasCamera() async -> Bool {

@@ -6,6 +6,8 @@ import MusterSystem
 ///
 /// `write` must be called from one thread; the rest is thread-safe.
 public protocol AudioSink: AnyObject, Sendable {
+  /// Whether this is a loudspeaker, whose sound a live microphone may capture.
+  var isLive: Bool { get }
   /// Takes 960 samples and blocks until the next 960 are due; returns at once after `close()`.
   func write(_ pcm: [Int16]) throws(DeviceError)
   /// The time from writing a sample to playing it.
@@ -18,13 +20,15 @@ public protocol AudioSink: AnyObject, Sendable {
 public enum AudioSinks {
   /// Opens the sink that `specification` names: `default` or another ALSA PCM, the path of a `.wav`
   /// file to write, or `none`, which discards the audio. Throws for an unknown device or a file
-  /// that cannot be created.
-  public static func open(_ specification: String) throws(DeviceError) -> any AudioSink {
-    if specification == "none" { return PacedSink(writer: nil) }
+  /// that cannot be created. `cancellation` ends the sink's waits, as `close` does.
+  public static func open(
+    _ specification: String, cancellation: Cancellation = Cancellation()
+  ) throws(DeviceError) -> any AudioSink {
+    if specification == "none" { return PacedSink(cancellation: cancellation) }
     if specification.hasSuffix(".wav") {
-      return PacedSink(writer: try WAVWriter(path: specification))
+      return PacedSink(writer: try WAVWriter(path: specification), cancellation: cancellation)
     }
-    return try SpeakerSink(device: specification)
+    return try SpeakerSink(device: specification, cancellation: cancellation)
   }
 
   /// Whether a specification names a loudspeaker, which is open only while needed.
@@ -34,16 +38,21 @@ public enum AudioSinks {
 }
 
 /// A sink without a device, paced by the boot clock: writes a WAV file or discards the audio.
-final class PacedSink: AudioSink, @unchecked Sendable {
-  let delay = Duration.zero
+package final class PacedSink: AudioSink, @unchecked Sendable {
+  package let isLive = false
+  package let delay = Duration.zero
 
   private let writer: WAVWriter?
-  private let cancellation = Cancellation()
+  private let cancellation: Cancellation
   private var schedule: AudioSchedule?
 
-  init(writer: WAVWriter?) { self.writer = writer }
+  /// A sink that writes to `writer`, if any.
+  package init(writer: WAVWriter? = nil, cancellation: Cancellation) {
+    self.writer = writer
+    self.cancellation = cancellation
+  }
 
-  func write(_ pcm: [Int16]) throws(DeviceError) {
+  package func write(_ pcm: [Int16]) throws(DeviceError) {
     if cancellation.isCancelled { return }
     try writer?.append(pcm)
     var pace = schedule ?? AudioSchedule(start: BootClock.now)
@@ -52,7 +61,7 @@ final class PacedSink: AudioSink, @unchecked Sendable {
     _ = cancellation.sleep(until: start + AudioFormat.frameDuration)
   }
 
-  func close() {
+  package func close() {
     cancellation.cancel()
     writer?.close()
   }

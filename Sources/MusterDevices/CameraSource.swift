@@ -7,14 +7,12 @@ import MusterSystem
 /// A V4L2 camera, opened through libv4l2, which converts the formats that V4L2 alone cannot
 /// deliver.
 final class CameraSource: VideoSource, @unchecked Sendable {
-  let size: VideoSize
-  let framesPerSecond: Int
-  let isPattern = false
+  let format: VideoFormat
 
   private let path: String
   private let cancellation: Cancellation
   private let pool: FramePool
-  private let format: PixelFormat
+  private let pixelFormat: PixelFormat
   private var camera: muster_camera
   private var last = Instant.zero
 
@@ -45,16 +43,17 @@ final class CameraSource: VideoSource, @unchecked Sendable {
     let error = muster_camera_start(descriptor, mode, &camera)
     guard error == 0 else { throw Self.failure(path, -error) }
     let granted = CameraMode(camera.mode)
-    guard let format = CameraMode.format(camera.mode.fourcc), granted.size.pixels > 0,
+    guard let pixelFormat = CameraMode.format(camera.mode.fourcc), granted.size.pixels > 0,
       granted.size.pixels <= VideoSources.maximumPixels
     else {
       muster_camera_close(&camera)
       throw DeviceError(
         what: "\(path) insists on \(granted)", hint: "see 'muster devices', or use --video test")
     }
-    self.format = format
-    size = granted.size
-    framesPerSecond = min(max(Int(granted.framesPerSecond.rounded()), 1), 120)
+    self.pixelFormat = pixelFormat
+    format = VideoFormat(
+      size: granted.size,
+      framesPerSecond: min(max(Int(granted.framesPerSecond.rounded()), 1), 120))
     pool = FramePool(size: granted.size)
   }
 
@@ -90,11 +89,12 @@ final class CameraSource: VideoSource, @unchecked Sendable {
     guard filled.is_damaged == 0, filled.length > 0 else { return nil }
     let bytes = UnsafeRawBufferPointer(start: filled.data, count: Int(filled.length))
     let frame = pool.frame()
-    let stride = format == .mjpeg ? 0 : Int(camera.stride)
-    guard PixelConversion.convert(bytes, format: format, stride: stride, into: frame) else {
+    let stride = pixelFormat == .mjpeg ? 0 : Int(camera.stride)
+    guard PixelConversion.convert(bytes, format: pixelFormat, stride: stride, into: frame) else {
       return nil
     }
-    return CapturedFrame(frame: frame, capturedAt: captureTime(filled.monotonic_nanoseconds))
+    return CapturedFrame(
+      frame: frame, capturedAt: captureTime(filled.monotonic_nanoseconds), format: format)
   }
 
   /// The driver's timestamp on the boot clock, or the current time if the timestamp is in the
@@ -168,6 +168,6 @@ final class CameraSource: VideoSource, @unchecked Sendable {
         ("\(path) is not a camera", "see 'muster devices', or use --video test")
       default: ("\(path): \(SystemError.text(of: code))", "see 'muster devices'")
       }
-    return DeviceError(what: what, hint: hint)
+    return DeviceError(what: what, hint: hint, isBusy: code == EBUSY)
   }
 }

@@ -1,3 +1,4 @@
+import MusterBase
 import MusterSystem
 
 /// The error for an unusable device or file, with advice for the user.
@@ -9,11 +10,14 @@ public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {
   /// Whether the request is invalid regardless of the devices present; the command then exits with
   /// code 2.
   public let isMisuse: Bool
+  /// Whether the device is in use, by another program or by this one.
+  public let isBusy: Bool
 
-  public init(what: String, hint: String, isMisuse: Bool = false) {
+  public init(what: String, hint: String, isMisuse: Bool = false, isBusy: Bool = false) {
     self.what = what
     self.hint = hint
     self.isMisuse = isMisuse
+    self.isBusy = isBusy
   }
 
   /// The error in the form `what: hint`.
@@ -31,5 +35,12 @@ public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {
       default: "check the path and the disk"
       }
     return DeviceError(what: "\(path): \(SystemError.text(of: code))", hint: hint)
+  }
+}
+
+extension MusterError {
+  /// The error of a device or file.
+  package init(_ error: DeviceError) {
+    self.init(error.what, hint: error.hint, kind: error.isMisuse ? .usage : .failure)
   }
 }

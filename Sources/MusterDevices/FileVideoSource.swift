@@ -7,9 +7,7 @@ import MusterSystem
 /// Late frames of a file are skipped. A FIFO is paced by its writer: no frame is skipped, and a new
 /// writer continues the stream.
 final class FileVideoSource: VideoSource, @unchecked Sendable {
-  let size: VideoSize
-  let framesPerSecond: Int
-  let isPattern = false
+  let format: VideoFormat
 
   private enum Reader {
     case y4m(Y4MReader)
@@ -31,9 +29,9 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
     self.cancellation = cancellation
     let stream = try ByteStream(path: path, cancellation: cancellation)
     isFIFO = stream.isFIFO
-    let rate: (Int, Int)
+    let (size, rate): (VideoSize, (Int, Int))
     stream.setPatience(Self.fifoPatience)
-    switch try Self.format(stream) {
+    switch try Self.container(stream) {
     case .y4m:
       let y4m = try Y4MReader(stream: stream)
       (size, rate) = (y4m.size, (y4m.rateNumerator, y4m.rateDenominator))
@@ -44,7 +42,8 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
       reader = .ivf(ivf)
     }
     stream.setPatience(nil)
-    framesPerSecond = max(1, (rate.0 + rate.1 / 2) / rate.1)
+    format = VideoFormat(
+      size: size, framesPerSecond: max(1, (rate.0 + rate.1 / 2) / rate.1))
     schedule = FrameSchedule(numerator: rate.0, denominator: rate.1, start: BootClock.now)
   }
 
@@ -56,7 +55,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
     if !isFIFO {
       // At most one second is skipped, because the position in the loop does not matter after a
       // suspend.
-      for _ in 0..<min(schedule.skipLate(at: BootClock.now), framesPerSecond) {
+      for _ in 0..<min(schedule.skipLate(at: BootClock.now), format.framesPerSecond) {
         guard try skip() else { return nil }
       }
     }
@@ -65,7 +64,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
     if isFIFO, now - schedule.due > schedule.interval { schedule.rebase(to: now) }
     guard cancellation.sleep(until: schedule.due) else { return nil }
     schedule.advance()
-    return CapturedFrame(frame: frame, capturedAt: BootClock.now)
+    return CapturedFrame(frame: frame, capturedAt: BootClock.now, format: format)
   }
 
   func cancel() { cancellation.cancel() }
@@ -108,10 +107,10 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
     )
   }
 
-  private enum Format { case y4m, ivf }
+  private enum Container { case y4m, ivf }
 
-  /// The format, detected from the first bytes because a FIFO can have any name.
-  private static func format(_ stream: ByteStream) throws(DeviceError) -> Format {
+  /// The container format, detected from the first bytes because a FIFO can have any name.
+  private static func container(_ stream: ByteStream) throws(DeviceError) -> Container {
     guard let start = try stream.peek(count: 4) else {
       throw DeviceError(what: "\(stream.path): cancelled", hint: "start again")
     }

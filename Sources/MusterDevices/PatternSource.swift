@@ -5,9 +5,7 @@ import MusterSystem
 /// A video source of the test pattern; late frames are skipped and leave a gap in the frame
 /// numbers.
 final class PatternSource: VideoSource, @unchecked Sendable {
-  let size: VideoSize
-  let framesPerSecond: Int
-  let isPattern = true
+  let format: VideoFormat
 
   private let cancellation: Cancellation
   private let pool: FramePool
@@ -16,8 +14,7 @@ final class PatternSource: VideoSource, @unchecked Sendable {
   private let hue = Int(getpid())
 
   init(size: VideoSize, framesPerSecond: Int, cancellation: Cancellation) {
-    self.size = size
-    self.framesPerSecond = framesPerSecond
+    format = VideoFormat(size: size, framesPerSecond: framesPerSecond, isPattern: true)
     self.cancellation = cancellation
     pool = FramePool(size: size)
     schedule = FrameSchedule(
@@ -33,7 +30,7 @@ final class PatternSource: VideoSource, @unchecked Sendable {
     let frame = pool.frame()
     TestPattern.draw(
       number: number, capturedAt: now, into: frame, flash: TestPattern.flashes(at: now), hue: hue)
-    return CapturedFrame(frame: frame, capturedAt: now)
+    return CapturedFrame(frame: frame, capturedAt: now, format: format)
   }
 
   func cancel() { cancellation.cancel() }

@@ -128,7 +128,8 @@ final class SoundDevice {
         what: "the \(kind) '\(name)' is gone", hint: "plug it in again, or \(other)")
     case EBUSY:
       return DeviceError(
-        what: "the \(kind) '\(name)' is in use", hint: "close the program that uses it")
+        what: "the \(kind) '\(name)' is in use", hint: "close the program that uses it",
+        isBusy: true)
     case EACCES, EPERM:
       return DeviceError(
         what: "the \(kind) '\(name)' may not be used",

@@ -10,8 +10,10 @@ import Synchronization
 /// adds latency. Each underrun raises the target permanently, because a machine that schedules
 /// threads late needs more headroom.
 final class SpeakerSink: AudioSink, @unchecked Sendable {
+  let isLive = true
+
   private let device: SoundDevice
-  private let cancellation = Cancellation()
+  private let cancellation: Cancellation
   private let resampler: Resampler?
   private var runaway = RunawayGuard()
   private var target: Duration
@@ -25,9 +27,10 @@ final class SpeakerSink: AudioSink, @unchecked Sendable {
   private static let waitMilliseconds: Int32 = 100
   private static let patience = 20
 
-  init(device name: String) throws(DeviceError) {
+  init(device name: String, cancellation: Cancellation) throws(DeviceError) {
     let device = try SoundDevice(name: name, direction: .playback)
     self.device = device
+    self.cancellation = cancellation
     target = max(Self.leastTarget, device.duration(ofSamples: 2 * device.periodSamples))
     resampler =
       device.samplesPerSecond == AudioFormat.samplesPerSecond

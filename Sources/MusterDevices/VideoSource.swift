@@ -2,29 +2,47 @@ import MusterBase
 import MusterCodecs
 import MusterSystem
 
-/// A captured frame and its capture time.
-public struct CapturedFrame: Sendable {
-  /// The pixels.
-  public let frame: I420Frame
-  /// The capture time on the boot clock.
-  public let capturedAt: Instant
+/// The format of a video source's frames.
+public struct VideoFormat: Equatable, Sendable {
+  /// The size of each frame.
+  public var size: VideoSize
+  /// The nominal frame rate, rounded.
+  public var framesPerSecond: Int
+  /// Whether the frames carry the number and time that `TestPattern.read` decodes.
+  public var isPattern: Bool
 
-  public init(frame: I420Frame, capturedAt: Instant) {
-    self.frame = frame
-    self.capturedAt = capturedAt
+  /// The format of ordinary frames, unless `isPattern`.
+  public init(size: VideoSize, framesPerSecond: Int, isPattern: Bool = false) {
+    self.size = size
+    self.framesPerSecond = framesPerSecond
+    self.isPattern = isPattern
   }
 }
 
-/// A source of video frames that determines its own pace.
+/// A captured frame and its capture time.
+public struct CapturedFrame: Sendable {
+  /// The pixels, of the size in `format`.
+  public let frame: I420Frame
+  /// The capture time on the boot clock.
+  public let capturedAt: Instant
+  /// The source's format from this frame on.
+  public let format: VideoFormat
+
+  /// A frame of the size in `format`.
+  public init(frame: I420Frame, capturedAt: Instant, format: VideoFormat) {
+    self.frame = frame
+    self.capturedAt = capturedAt
+    self.format = format
+  }
+}
+
+/// A source of video frames that determines its own pace. Its format may change from one frame to
+/// the next.
 ///
 /// `next()` must be called from one thread; `cancel()` is thread-safe.
 public protocol VideoSource: AnyObject, Sendable {
-  /// The size of all frames.
-  var size: VideoSize { get }
-  /// The nominal frame rate, rounded.
-  var framesPerSecond: Int { get }
-  /// Whether the frames carry the number and time that `TestPattern.read` decodes.
-  var isPattern: Bool { get }
+  /// The expected format of the first frame.
+  var format: VideoFormat { get }
   /// Blocks until the next frame; nil after `cancel()`. Throws if the source has failed
   /// permanently.
   func next() throws(DeviceError) -> CapturedFrame?

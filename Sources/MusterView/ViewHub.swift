@@ -24,6 +24,7 @@ final class ViewHub {
   private var isFetching = false
   private var isScheduled = false
   private var isStale = false
+  private var isClosed = false
   private var timer: RepeatedTask?
 
   init(node: NodeInterface, loop: any EventLoop, clientsChanged: @escaping @Sendable (Int) -> Void)
@@ -33,9 +34,9 @@ final class ViewHub {
     self.clientsChanged = clientsChanged
   }
 
-  /// Adds a page; returns false if the maximum number of pages is open.
+  /// Adds a page; returns false if the maximum number of pages is open, or none may be any more.
   func add(_ client: ViewClient) -> Bool {
-    guard clients.count < Self.clients else { return false }
+    guard !isClosed, clients.count < Self.clients else { return false }
     clients.append(client)
     clientsChanged(clients.count)
     shownChanged()
@@ -61,7 +62,9 @@ final class ViewHub {
     askedAt = [:]
   }
 
+  /// Closes all pages for good.
   func closeAll() {
+    isClosed = true
     // Closing removes the client from the list, so the list must not be iterated.
     while let client = clients.last {
       remove(client)

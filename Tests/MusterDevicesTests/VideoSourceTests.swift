@@ -18,8 +18,8 @@ import Testing
 
   @Test func thePatternKeepsItsPace() throws {
     let source = try VideoSources.open("test:64x48@100")
-    #expect(source.size == VideoSize(width: 64, height: 48))
-    #expect(source.framesPerSecond == 100 && source.isPattern)
+    #expect(source.format.size == VideoSize(width: 64, height: 48))
+    #expect(source.format.framesPerSecond == 100 && source.format.isPattern)
     let start = BootClock.now
     var last: (number: UInt32, time: Instant)?
     for _ in 0..<30 {
@@ -51,7 +51,7 @@ import Testing
   @Test func aFileIsLoopedAtItsPace() throws {
     let path = scratch.write("loop.y4m", TestFiles.y4m(count: 3))
     let source = try VideoSources.open(path)
-    #expect(source.framesPerSecond == 50 && !source.isPattern)
+    #expect(source.format.framesPerSecond == 50 && !source.format.isPattern)
     let start = BootClock.now
     var numbers = [UInt32]()
     for _ in 0..<10 {
@@ -65,9 +65,9 @@ import Testing
 
   @Test func ivfIsDecodedAndLooped() throws {
     let source = try VideoSources.open(TestFiles.path("media/bunny_320x180.ivf"))
-    #expect(source.size == VideoSize(width: 320, height: 180))
-    #expect(source.framesPerSecond == 25)
-    for _ in 0..<3 { #expect(try source.next()?.frame.size == source.size) }
+    #expect(source.format.size == VideoSize(width: 320, height: 180))
+    #expect(source.format.framesPerSecond == 25)
+    for _ in 0..<3 { #expect(try source.next()?.frame.size == source.format.size) }
   }
 
   @Test func aFIFOIsReadWhileItIsWritten() throws {

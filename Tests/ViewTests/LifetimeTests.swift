@@ -26,7 +26,10 @@ struct LifetimeTests {
       return client
     }()
     _ = try await client.receive { $0.opcode == 8 }
-    while released != nil { await Task.yield() }
+    while released != nil {
+      try Task.checkCancellation()
+      await Task.yield()
+    }
   }
 
   /// A client at the URL of a page.

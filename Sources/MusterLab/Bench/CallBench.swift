@@ -134,9 +134,10 @@ enum Footage {
 
   static func read(_ path: String) throws -> [I420Frame] {
     let source = try VideoSources.open(path)
-    guard source.size == CallBench.size else {
+    guard source.format.size == CallBench.size else {
       throw MusterError(
-        "\(path) is \(source.size)", hint: "the measurement needs \(CallBench.size)", kind: .usage)
+        "\(path) is \(source.format.size)", hint: "the measurement needs \(CallBench.size)",
+        kind: .usage)
     }
     var frames: [I420Frame] = []
     while frames.count < frameCount, let captured = try source.next() {

@@ -138,7 +138,7 @@ struct MeshBenchCommand: AsyncParsableCommand {
     guard video != "none" else { return 0 }
     let source = try VideoSources.open(video)
     defer { source.cancel() }
-    return source.framesPerSecond
+    return source.format.framesPerSecond
   }
 
   /// A random passphrase per run, although the network is closed.

@@ -41,7 +41,10 @@
       state = Monitor(State(runner: runner))
     }
 
-    deinit { end() }
+    deinit {
+      let state = state
+      WorkerThread("muster-dht") { Self.end(state) }
+    }
 
     package func bootstrap(_ addresses: [Address]) {
       state.withLock { state in
@@ -192,12 +195,14 @@
     private static let stopPatience = Duration.milliseconds(500)
 
     package func stop() async {
-      _ = await WorkerThread.result("muster-dht", within: Self.stopPatience) { self.end() }
+      _ = await WorkerThread.result("muster-dht", within: Self.stopPatience) { [state] in
+        Self.end(state)
+      }
     }
 
     /// Stops the node and waits until the library's thread has ended. Values are not withdrawn,
     /// because they expire within ten minutes.
-    private func end() {
+    private static func end(_ state: Monitor<State>) {
       let runner = state.withLock { state in
         defer { state.runner = nil }
         return state.runner

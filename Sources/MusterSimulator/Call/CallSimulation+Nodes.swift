@@ -126,7 +126,7 @@ extension CallSimulation {
     input(index) { $0.sendAudio(audio, at: $1) }
   }
 
-  /// Plays 20 ms of everyone's audio, and reports it to the node for lip sync. (`AudioPlayout`
+  /// Plays 20 ms of everyone's audio, and reports it to the node for lip sync. (`Playout`
   /// reports every tenth packet, to save calls.)
   private mutating func playout(_ index: Int) {
     schedule(.playout(index), in: Self.packetInterval)

@@ -1,4 +1,5 @@
 import Glibc
+import MusterBase
 
 /// A mutex with a condition variable: state shared between threads, which can wait for its changes.
 ///
@@ -12,7 +13,11 @@ package final class Monitor<State>: @unchecked Sendable {
   package init(_ state: State) {
     self.state = state
     pthread_mutex_init(mutex, nil)
-    pthread_cond_init(condition, nil)
+    var attributes = pthread_condattr_t()
+    pthread_condattr_init(&attributes)
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+    pthread_cond_init(condition, &attributes)
+    pthread_condattr_destroy(&attributes)
   }
 
   deinit {
@@ -39,6 +44,30 @@ package final class Monitor<State>: @unchecked Sendable {
     while true {
       if let result = body(&state) { return result }
       pthread_cond_wait(condition, mutex)
+    }
+  }
+
+  /// As `wait`, but returns nil once the time that `limit` gives has come; `limit` is called after
+  /// every change, too, and nil waits for as long as it takes.
+  package func wait<Result>(
+    until limit: (State) -> Instant?, _ body: (inout State) -> Result?
+  ) -> Result? {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    while true {
+      if let result = body(&state) { return result }
+      guard let end = limit(state) else {
+        pthread_cond_wait(condition, mutex)
+        continue
+      }
+      let left = (end - BootClock.now).wholeNanoseconds
+      guard left > 0 else { return nil }
+      var time = timespec()
+      clock_gettime(CLOCK_MONOTONIC, &time)
+      let nanoseconds = Int64(time.tv_nsec) + min(left, 3_600_000_000_000)
+      time.tv_sec += Int(nanoseconds / 1_000_000_000)
+      time.tv_nsec = Int(nanoseconds % 1_000_000_000)
+      pthread_cond_timedwait(condition, mutex, &time)
     }
   }
 }

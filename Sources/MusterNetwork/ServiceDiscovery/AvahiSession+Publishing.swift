@@ -2,7 +2,7 @@ import CAvahi
 import MusterBase
 
 /// Methods for publishing this node's service.
-extension ServiceDiscovery {
+extension AvahiSession {
   /// Publishes the service if it is not published; returns the daemon's error, if any.
   package func publish() -> MusterError? {
     guard let client else { return nil }
@@ -20,7 +20,7 @@ extension ServiceDiscovery {
       { _, state, me in
         // The state is handled by the next `check`, so that a host that contests every name causes
         // no busy loop.
-        ServiceDiscovery.of(me).groupState = state
+        AvahiSession.of(me).groupState = state
       }, context)
     guard let group else { return refusal(avahi_client_errno(client)) }
     let text = avahi_string_list_add(nil, Self.serviceText)

@@ -1,40 +1,21 @@
 import MusterBase
 import MusterChannel
 import MusterCore
+import MusterDevices
 import MusterMedia
 import MusterPipeline
 import MusterWire
 import NIOCore
-
-/// A VP8 frame for the call page, as encoded by its sender.
-public struct ViewedFrame: Sendable {
-  /// The channel of the frame's call; nil for this node's own preview.
-  public var channel: String?
-  /// The member that sent the frame; nil for this node's own preview.
-  public var member: NodeID?
-  /// The member's video stream; `camera` for the preview.
-  public var stream: StreamID
-  /// Whether the frame can be decoded by itself.
-  public var isKeyframe: Bool
-  /// The temporal layer; 0 is the base layer.
-  public var temporalLayer: Int
-  /// One VP8 frame (RFC 6386).
-  public var data: [UInt8]
-  /// Whether to show the frame, or only to decode it, because later frames refer to it.
-  public var isShown = true
-  /// The time of capture (preview) or complete reception, by this node's boot clock.
-  public var at: Instant
-}
 
 extension MusterNode {
   /// Requests the videos that a viewer shows, in place of those of the last call, and beside what
   /// is recorded; nil if there is no viewer any more. Their frames arrive at the sink of
   /// `showFrames`.
   public func show(_ videos: [ShownVideo]?) {
-    showsPreview = false
+    media.showsPreview = false
     let streams = videos?.compactMap { video -> ShownStream? in
       guard case .member(let member, let stream, let name) = video.source else {
-        showsPreview = true
+        media.showsPreview = true
         return nil
       }
       guard let channel = try? channel(named: name) else { return nil }
@@ -53,7 +34,7 @@ extension MusterNode {
   /// and goes on at a keyframe. It must not hold the node, and may be called once more after it has
   /// been replaced.
   public func showFrames(_ sink: (@Sendable (ViewedFrame) -> Void)?) {
-    display = sink.map { Display($0) }
+    media.display = sink.map { Display($0) }
     guard sink != nil else { return }
     for peer in node.statistics(at: now) where peer.received != nil {
       for stream in StreamID.all {
@@ -66,55 +47,68 @@ extension MusterNode {
   /// Requests a keyframe of a member's stream, or of this node's own preview if `stream` is nil.
   private func requestKeyframe(of stream: MemberStream?) {
     guard let stream else {
-      media.video(.camera)?.requestKeyframe(layer: 0)
+      media[.camera]?.stream.requestKeyframe(layer: 0)
       return
     }
     perform(node.requestKeyframe(of: stream.stream, from: stream.link, at: now))
   }
 
-  func startMedia() {
-    media.start(
-      video: { [weak self] frame, stream in self?.handOver(frame, of: stream) },
-      audio: { [weak self] audio in self?.onLoop { $0.encoded(audio) } },
-      playout: { [weak self] reports in self?.onLoop { $0.played(reports) } },
-      failed: { [weak self] error in self?.onLoop { $0.emit(.warning(error)) } })
-  }
-
-  /// Queues an encoded frame for the event loop. To bound the queue when the loop is slow,
-  /// non-reference frames are dropped first, then all frames up to the next keyframe, which is
-  /// requested.
-  private nonisolated func handOver(_ frame: EncodedFrame, of stream: StreamID) {
-    guard let video = media.video(stream) else { return }
-    guard video.backlog.admits(frame) else {
-      if frame.isReference { video.requestKeyframe(layer: frame.layer) }
-      return
-    }
-    onLoop {
-      video.backlog.taken()
-      $0.encoded(frame, of: stream)
-    }
-  }
-
-  private nonisolated func onLoop(_ body: @escaping @Sendable (isolated MusterNode) -> Void) {
+  /// Calls `body` on the event loop once the current outputs have been performed.
+  private func later(_ body: @escaping @Sendable (isolated MusterNode) -> Void) {
     loop.execute { self.assumeIsolated { body($0) } }
   }
 
-  private func encoded(_ frame: EncodedFrame, of stream: StreamID) {
-    if encoderTargets[stream.index].contains(where: { $0.layer == frame.layer }) {
-      perform(node.sendVideo(frame, of: stream, at: now))
-    }
-    if showsPreview, stream == .camera, frame.layer == 0, let display {
-      display.show(
-        ViewedFrame(
-          channel: nil, member: nil, stream: stream, isKeyframe: frame.isKeyframe,
-          temporalLayer: frame.temporalLayer, data: frame.data, at: frame.capturedAt), of: nil
-      ) { requestKeyframe(of: $0) }
+  /// Tells others which media this node has a source for.
+  func offerSources() {
+    perform(node.setSources(media.offers, hasAudio: media.hasAudio, at: now))
+  }
+
+  /// Replaces the source of a video stream of this node while it runs; nil for none.
+  package func use(_ input: VideoInput?, for stream: StreamID) { media.use(input, for: stream) }
+
+  /// Replaces the source of this node's audio; nil for none.
+  package func use(_ input: AudioInput?) {
+    media.use(input)
+    offerSources()
+    updateEncoders()
+  }
+
+  /// Replaces the sink of the audio of others; nil for none.
+  package func use(_ output: AudioOutput?) { media.use(output) }
+
+  /// Takes what a video stream of this node delivers.
+  func take(_ output: LocalVideoStream.Output, of stream: StreamID) {
+    guard !isStopping else { return }
+    switch output {
+    case .format(let format, let revision):
+      media.take(format, revision: revision, of: stream)
+      offerSources()
+      updateEncoders()
+    case .frame(let frame, let revision):
+      guard let video = media[stream] else { return }
+      video.stream.backlog.taken()
+      if video.revision == revision { encoded(frame, of: video) }
+    case .failed(let error): emit(.warning(error))
     }
   }
 
-  private func encoded(_ audio: EncodedAudio) { perform(node.sendAudio(audio, at: now)) }
+  private func encoded(_ frame: EncodedFrame, of video: NodeMedia.LocalVideo) {
+    let stream = video.stream.id
+    if video.targets.contains(where: { $0.layer == frame.layer }) {
+      perform(node.sendVideo(frame, of: stream, at: now))
+    }
+    if media.showsPreview, stream == .camera, frame.layer == 0, let display = media.display {
+      display.show(
+        ViewedFrame(
+          channel: nil, member: nil, stream: stream, isKeyframe: frame.isKeyframe,
+          temporalLayer: frame.temporalLayer, data: frame.data, at: frame.capturedAt), of: nil)
+      restoreDisplay()
+    }
+  }
 
-  private func played(_ reports: [AudioPlayout.Report]) {
+  func encoded(_ audio: EncodedAudio) { perform(node.sendAudio(audio, at: now)) }
+
+  func played(_ reports: [Playout.Report]) {
     for report in reports {
       node.noteAudioPlayout(
         of: report.link, timestamp: report.timestamp, playedAt: report.playedAt)
@@ -123,18 +117,11 @@ extension MusterNode {
     }
   }
 
-  /// Selects the layers to encode, for the members and for this node's own preview. The microphone
-  /// is open only during calls.
+  /// Selects the layers to encode, for the members and for this node's own preview.
   func updateEncoders() {
     let calls = node.channelIDs.filter { node.isInCall($0) }
     let isSeen = calls.contains { !(node.ownMember(in: $0)?.flags.contains(.videoMuted) ?? true) }
-    for video in media.videos {
-      var targets = encoderTargets[video.offer.id.index]
-      let isPreviewed = video.offer.id == .camera && showsPreview && isSeen
-      if isPreviewed, targets.first?.layer != 0 { targets.insert(video.previewTarget, at: 0) }
-      video.encode(targets)
-    }
-    media.audio?.setWanted(!calls.isEmpty)
+    media.updateEncoders(isSeen: isSeen, isInCall: !calls.isEmpty)
   }
 
   func show(_ frame: ReceivedFrame, of stream: MemberStream) {
@@ -142,35 +129,40 @@ extension MusterNode {
     let offer = offer(of: stream.stream, of: link.peer, in: link.channel)
     let name = offer?.name ?? stream.stream.description
     if let other = media.recorder?.add(frame, of: stream, name: name) {
-      onLoop { $0.requestKeyframe(of: other) }
+      later { $0.requestKeyframe(of: other) }
     }
     if frame.isShown, configuration.measuresLatency, offer?.isPattern ?? false {
       media.meter.add(frame, from: stream)
     }
-    guard let display else { return }
+    guard let display = media.display else { return }
     let viewed = ViewedFrame(
       channel: node.name(of: link.channel), member: link.peer, stream: stream.stream,
       isKeyframe: frame.isKeyframe,
       temporalLayer: frame.temporalLayer, data: frame.data, isShown: frame.isShown,
       at: frame.completedAt)
-    let due = display.add(viewed, of: stream, after: frame.delay, at: now) { other in
-      onLoop { $0.requestKeyframe(of: other) }
-    }
+    let due = display.add(viewed, of: stream, after: frame.delay, at: now)
+    if display.hasRecovered { later { $0.restoreDisplay() } }
     guard due > now else { return }
     loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { [weak self] in
       self?.assumeIsolated { $0.showDue(of: stream) }
     }
   }
 
+  /// Requests keyframes of the streams of which a slow viewer has missed frames.
+  private func restoreDisplay() {
+    for stream in media.display?.takeBroken() ?? [] { requestKeyframe(of: stream) }
+  }
+
   private func showDue(of stream: MemberStream) {
-    display?.showDue(of: stream, at: now) { requestKeyframe(of: $0) }
+    media.display?.showDue(of: stream, at: now)
+    restoreDisplay()
   }
 
   /// A member's or this node's offer of a stream; nil if the stream is not offered.
   private func offer(
     of stream: StreamID, of member: NodeID, in channel: ChannelID
   ) -> StreamOffer? {
-    if member == id { return media.video(stream)?.offer }
+    if member == id { return media[stream]?.offer }
     return node.member(member, of: channel)?.stream(stream)
   }
 
@@ -210,14 +202,14 @@ extension MusterNode {
       media.recorder?.end(link, stream)
       media.meter.end(MemberStream(link, stream))
       meters.forget(MemberStream(link, stream))
-      display?.forget(MemberStream(link, stream))
+      media.display?.forget(MemberStream(link, stream))
       return
     }
     // The playout ends the recording after the last of the member's audio has been played.
     media.playout?.end(link)
     for stream in StreamID.all {
       media.meter.end(MemberStream(link, stream))
-      display?.forget(MemberStream(link, stream))
+      media.display?.forget(MemberStream(link, stream))
     }
     meters.forget(link)
     _ = meters.heard.update(link) { $0.interrupted() }

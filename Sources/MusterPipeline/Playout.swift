@@ -5,12 +5,14 @@ import MusterDevices
 import MusterMedia
 import MusterSystem
 
-/// The thread that mixes and plays the audio of all members.
+/// The thread that mixes and plays the audio of all members, to a sink that can be replaced while
+/// it runs.
 ///
 /// Each member has a jitter buffer. Every 20 ms, paced by the sink, one frame of the loudest
 /// members is decoded, mixed and written; where audio is recorded, that of all members is decoded.
-/// A loudspeaker is open only while there are members to play.
-package final class AudioPlayout: Sendable {
+/// A loudspeaker is open only while there are members to play. While there is no sink the audio is
+/// paced and discarded, so that recordings and figures go on.
+package final class Playout: Sendable {
   private enum Input: Sendable {
     case packet(ReceivedAudio, LinkID, at: Instant)
     case ended(LinkID)
@@ -30,55 +32,50 @@ package final class AudioPlayout: Sendable {
   private static let framesPerReport = 10
   private static let silence = [Int16](repeating: 0, count: AudioFormat.samplesPerFrame)
 
-  private let specification: String
-  /// The sink if it is a file or `none`; nil for a device, which is opened when needed.
-  private let held: (any AudioSink)?
-  private let echo: EchoControl?
+  /// How long members wait for a sink that is being opened, before their audio is discarded.
+  private static let patience = Duration.milliseconds(500)
+
+  private let slot: DeviceSlot<any AudioSink>
+  private let echo: EchoControl
   private let inputs = FrameQueue<Input, LinkID>(encoded: 1, independent: inputCapacity) { input in
     switch input {
     case .packet(_, let link, _): .independent(link)
     case .ended(let link): .control(link)
     }
   }
+  /// Ends the pace of audio that goes nowhere.
+  private let cancellation = Cancellation()
   private let record: (@Sendable (DecodedAudio, LinkID) -> Void)?
   private let ended: @Sendable (LinkID) -> Void
   private let report: @Sendable ([Report]) -> Void
   private let failed: @Sendable (MusterError) -> Void
 
-  /// Opens the sink to check that it works; a loudspeaker is closed again until it is needed. If
-  /// `record` is nil, nothing is recorded.
-  package static func open(
-    _ specification: String, echo: EchoControl?,
-    record: (@Sendable (DecodedAudio, LinkID) -> Void)?,
-    ended: @escaping @Sendable (LinkID) -> Void,
-    report: @escaping @Sendable ([Report]) -> Void,
-    failed: @escaping @Sendable (MusterError) -> Void
-  ) async throws(DeviceError) -> AudioPlayout {
-    let held = try await DeviceOpening.onThread { _ throws(DeviceError) -> (any AudioSink)? in
-      let sink = try AudioSinks.open(specification)
-      guard AudioSinks.isDevice(specification) else { return sink }
-      sink.close()
-      return nil
-    }
-    return AudioPlayout(
-      specification, held, echo: echo, record: record, ended: ended, report: report, failed: failed)
-  }
-
-  private init(
-    _ specification: String, _ held: (any AudioSink)?, echo: EchoControl?,
-    record: (@Sendable (DecodedAudio, LinkID) -> Void)?,
+  /// A playout without a sink. `echo` is shared with the microphone; if `record` is nil, nothing is
+  /// recorded.
+  package init(
+    echo: EchoControl, record: (@Sendable (DecodedAudio, LinkID) -> Void)?,
     ended: @escaping @Sendable (LinkID) -> Void,
     report: @escaping @Sendable ([Report]) -> Void,
     failed: @escaping @Sendable (MusterError) -> Void
   ) {
-    self.specification = specification
-    self.held = held
     self.echo = echo
     self.record = record
     self.ended = ended
     self.report = report
     self.failed = failed
+    slot = DeviceSlot { report, _ in
+      if let error = report.error { failed(MusterError(error)) }
+    }
   }
+
+  /// Opens the first sink, to check that it works; a loudspeaker is closed again until it is
+  /// needed.
+  package func open(_ output: AudioOutput) async throws(DeviceError) {
+    try await slot.open(output)
+  }
+
+  /// Replaces the sink; nil for none. The former one goes on until the new one has been opened.
+  package func replace(with output: AudioOutput?) { slot.replace(with: output) }
 
   package func play(_ packet: ReceivedAudio, from link: LinkID, at now: Instant) {
     inputs.add(.packet(packet, link, at: now))
@@ -86,9 +83,15 @@ package final class AudioPlayout: Sendable {
 
   package func end(_ link: LinkID) { inputs.add(.ended(link)) }
 
+  /// Starts the thread; call once.
   package func start() -> WorkerThread { WorkerThread("muster-playout") { self.run() } }
 
-  package func stop() { inputs.close() }
+  /// Ends the thread and closes the sink.
+  package func stop() {
+    inputs.close()
+    cancellation.cancel()
+    slot.stop()
+  }
 
   /// The fill level of the input queue, which holds Opus packets and end-of-media markers.
   package var queueLevel: QueueLevel { inputs.level }
@@ -96,21 +99,17 @@ package final class AudioPlayout: Sendable {
   private func run() {
     var members = PeerTable<LinkID, MemberPlayout>()
     var selection = AudioSelection<LinkID>()
-    var frames = 0
+    var output = Output()
     let mixer = AudioMixer()
-    var sink = held
-    defer { sink?.close() }
     do {
       while !inputs.isClosed {
-        if members.isEmpty, held == nil {
-          sink?.close()
-          sink = nil
-        }
+        setWanted(!members.isEmpty, &output)
         // Without members to play there is nothing to pace, so the thread sleeps until input
         // arrives.
         let arrived = members.isEmpty ? inputs.takeAll() ?? [] : inputs.takeWithoutWaiting()
         for input in arrived { take(input, &members) }
         guard !members.isEmpty else { continue }
+        setWanted(true, &output)
         let now = BootClock.now
         let isMixed = selection.update(members.map { ($0.key, $0.value.loudestLevel) })
         var mixed: [[Int16]] = []
@@ -120,19 +119,62 @@ package final class AudioPlayout: Sendable {
           for audio in output.decoded { record?(audio, members.keys[index]) }
           if let pcm = output.mixed { mixed.append(pcm) }
         }
-        let pcm = mixed.isEmpty ? Self.silence : mixer.mix(mixed)
-        let output = try sink ?? AudioSinks.open(specification)
-        sink = output
-        echo?.play(pcm)
-        try output.write(pcm)
-        frames += 1
-        if frames % Self.framesPerReport == 0 { report(reports(members, output.delay)) }
+        let delay = write(mixed.isEmpty ? Self.silence : mixer.mix(mixed), &output)
+        output.frames += 1
+        if output.frames % Self.framesPerReport == 0 { report(reports(members, delay)) }
       }
-    } catch let error as DeviceError {
-      failed(MusterError(error.what, hint: error.hint))
     } catch {
       failed(MusterError("cannot play audio (\(error))", hint: "try another --speaker"))
+      stop()
     }
+    echo.speaker(isLive: false)
+  }
+
+  /// Where the audio goes, as the thread sees it.
+  private struct Output {
+    var turn: DeviceSlot<any AudioSink>.Turn?
+    var isWanted = false
+    /// Until when the thread waits for a sink.
+    var waitsUntil = Instant.zero
+    /// Takes the audio while there is no sink.
+    var nowhere: PacedSink?
+    var frames = 0
+  }
+
+  private func setWanted(_ isWanted: Bool, _ output: inout Output) {
+    guard isWanted != output.isWanted else { return }
+    output.isWanted = isWanted
+    output.waitsUntil = BootClock.now + Self.patience
+    slot.want(isWanted)
+    // Closes a loudspeaker at once, not when the next member comes.
+    if !isWanted { _ = next(&output, until: .zero) }
+  }
+
+  /// The sink to write to, waiting for it until an instant; nil if there is none.
+  private func next(_ output: inout Output, until limit: Instant) -> (any AudioSink)? {
+    guard slot.next(&output.turn, until: limit) else {
+      echo.speaker(isLive: false)
+      return nil
+    }
+    return output.turn?.device
+  }
+
+  /// Writes one frame and waits until the next one is due; returns the time until it is heard.
+  private func write(_ pcm: [Int16], _ output: inout Output) -> Duration {
+    if let sink = next(&output, until: output.waitsUntil) {
+      if output.turn?.isNew == true { echo.speaker(isLive: sink.isLive) }
+      output.nowhere = nil
+      echo.play(pcm)
+      do throws(DeviceError) {
+        try sink.write(pcm)
+        slot.works(&output.turn)
+        return sink.delay
+      } catch { slot.failed(output.turn, error) }
+    }
+    let nowhere = output.nowhere ?? PacedSink(cancellation: cancellation)
+    output.nowhere = nowhere
+    try? nowhere.write(pcm)
+    return .zero
   }
 
   private func take(_ input: Input, _ members: inout PeerTable<LinkID, MemberPlayout>) {

@@ -3,7 +3,7 @@ import MusterBase
 import MusterSystem
 
 /// Methods for browsing for services and resolving their addresses.
-extension ServiceDiscovery {
+extension AvahiSession {
   /// Starts browsing, and retries services that did not resolve; returns the daemon's error, if
   /// any.
   package func browse() -> MusterError? {
@@ -16,7 +16,7 @@ extension ServiceDiscovery {
         let browser = avahi_service_browser_new(
           client, interface, Int32(AVAHI_PROTO_UNSPEC), Self.serviceType, nil, AvahiLookupFlags(0),
           { _, interface, family, event, name, _, domain, _, me in
-            ServiceDiscovery.of(me).browsed(event, name, domain, interface, family)
+            AvahiSession.of(me).browsed(event, name, domain, interface, family)
           }, context)
         guard let browser else {
           let code = avahi_client_errno(client)
@@ -85,8 +85,8 @@ extension ServiceDiscovery {
       { resolver, interface, _, event, _, _, _, _, address, port, _, _, me in
         let isFound = event == AVAHI_RESOLVER_FOUND
         let index =
-          isFound ? address.flatMap { ServiceDiscovery.index($0.pointee, port, interface) } : nil
-        ServiceDiscovery.of(me).resolved(resolver, index, isOver: !isFound)
+          isFound ? address.flatMap { AvahiSession.index($0.pointee, port, interface) } : nil
+        AvahiSession.of(me).resolved(resolver, index, isOver: !isFound)
       }, context)
     found.setResolver(resolver, of: instance)
   }

@@ -1,0 +1,98 @@
+import MusterBase
+import MusterCodecs
+import MusterDevices
+import MusterSystem
+
+/// The audio of this node, whose source can be replaced while it runs, and the thread that captures
+/// and encodes it.
+///
+/// A microphone is open only while audio is to be sent.
+package final class LocalAudioStream: Sendable {
+  private let slot: DeviceSlot<any AudioSource>
+  private let encodesLongPackets = Monitor(false)
+  private let echo: EchoControl
+  private let deliver: @Sendable (EncodedAudio) -> Void
+  private let failed: @Sendable (MusterError) -> Void
+
+  /// A stream without a source. `echo` is shared with the playout. The functions are called on any
+  /// thread.
+  package init(
+    echo: EchoControl, deliver: @escaping @Sendable (EncodedAudio) -> Void,
+    failed: @escaping @Sendable (MusterError) -> Void
+  ) {
+    self.echo = echo
+    self.deliver = deliver
+    self.failed = failed
+    slot = DeviceSlot { report, _ in
+      if let error = report.error { failed(MusterError(error)) }
+    }
+  }
+
+  /// Opens the first source, to check that it works; a microphone is closed again until audio is to
+  /// be sent.
+  package func open(_ input: AudioInput) async throws(DeviceError) { try await slot.open(input) }
+
+  /// Replaces the source; nil for none. The former one goes on until the new one has been opened.
+  package func replace(with input: AudioInput?) { slot.replace(with: input) }
+
+  /// Sets whether audio is to be sent; otherwise the source is not read.
+  package func setWanted(_ isWanted: Bool) { slot.want(isWanted) }
+
+  /// Sets whether to encode long packets beside the others.
+  package func encodeLongPackets(_ areNeeded: Bool) {
+    encodesLongPackets.withLock { $0 = areNeeded }
+  }
+
+  /// Starts the thread; call once.
+  package func start() -> WorkerThread { WorkerThread("muster-audio") { self.run() } }
+
+  /// Ends the thread and closes the source.
+  package func stop() { slot.stop() }
+
+  private func run() {
+    do {
+      let encoder = try OpusEncoder()
+      var longPackets: LongPacketEncoder?
+      var splice = AudioSplice()
+      var turn: DeviceSlot<any AudioSource>.Turn?
+      while slot.next(&turn, idle: { echo.microphone(isLive: false) }) {
+        guard let captured = next(&turn, &splice) else { continue }
+        let pcm = echo.cleaned(captured.pcm)
+        let level = AudioLevel.dBov(pcm)
+        if !encodesLongPackets.withLock({ $0 }) {
+          longPackets = nil
+        } else if longPackets == nil {
+          longPackets = try LongPacketEncoder()
+        }
+        deliver(
+          EncodedAudio(
+            data: try encoder.encode(pcm), level: level, capturedAt: captured.capturedAt,
+            longPacket: try longPackets?.encode(
+              pcm, level: level, capturedAt: captured.capturedAt)))
+      }
+    } catch {
+      failed(MusterError("cannot encode audio (\(error))", hint: "try another --audio"))
+      slot.stop()
+    }
+    echo.microphone(isLive: false)
+  }
+
+  /// The next frame to send; nil if there is none for now.
+  private func next(
+    _ turn: inout DeviceSlot<any AudioSource>.Turn?, _ splice: inout AudioSplice
+  ) -> CapturedAudio? {
+    guard let source = turn?.device else { return nil }
+    if turn?.isNew == true {
+      splice.begin()
+      echo.microphone(isLive: source.isLive)
+    }
+    do throws(DeviceError) {
+      guard let captured = try source.next() else { return nil }
+      slot.works(&turn)
+      return splice.take(captured)
+    } catch {
+      slot.failed(turn, error)
+      return nil
+    }
+  }
+}

@@ -15,6 +15,7 @@ extension MusterNode {
     var bootstraps: [Address] = []
     var listening: [DHTKey] = []
     var isAskingWhereSeen = false
+    let inbox = DHTInbox()
 
     /// Opens the DHT; nil if `nodes` is empty. `nodes` are the bootstrap nodes, as `HOST:PORT`,
     /// whose addresses are resolved later.
@@ -36,22 +37,22 @@ extension MusterNode {
   /// Starts the periodic maintenance of DHT records and of this node's address as observed by the
   /// DHT's nodes.
   func beginDHT() {
-    guard dht != nil else { return }
+    guard finding.dht != nil else { return }
     every(1) { $0.maintainDHT() }
     every(2) { $0.askWhereSeen() }
   }
 
   /// Resolves the bootstrap nodes again and passes new addresses to the DHT.
   func resolveDHT() {
-    guard let names = dht?.names, !names.isBeingResolved else { return }
-    dht?.names.isBeingResolved = true
+    guard let names = finding.dht?.names, !names.isBeingResolved else { return }
+    finding.dht?.names.isBeingResolved = true
     Task {
       let found = await names.resolve(within: Self.namePatience).flatMap(\.addresses)
-      dht?.names.isBeingResolved = false
-      guard let known = dht?.bootstraps, !isStopping else { return }
+      finding.dht?.names.isBeingResolved = false
+      guard let known = finding.dht?.bootstraps, !isStopping else { return }
       let new = found.filter { !known.contains($0) }.prefix(Self.bootstrapLimit - known.count)
-      dht?.bootstraps += new
-      dht?.table.bootstrap(Array(new))
+      finding.dht?.bootstraps += new
+      finding.dht?.table.bootstrap(Array(new))
       maintainDHT()
     }
   }
@@ -59,20 +60,20 @@ extension MusterNode {
   /// Stores the records that are due, and listens under the keys of the current day (UTC) and of
   /// the adjacent days.
   private func maintainDHT() {
-    guard let dht, !dht.bootstraps.isEmpty, !isStopping else { return }
+    guard let dht = finding.dht, !dht.bootstraps.isEmpty, !isStopping else { return }
     let day = WallClock.milliseconds / Self.millisecondsPerDay
     let keys = node.dhtKeys(day: day)
     for key in dht.listening where !keys.contains(key) {
       dht.table.stopListening(under: key.tag)
     }
-    for key in keys where !dht.listening.contains(key) { listen(at: key, dht.table) }
-    self.dht?.listening = keys
+    for key in keys where !dht.listening.contains(key) { listen(at: key, dht) }
+    finding.dht?.listening = keys
     for record in node.takeDHTRecords(day: day, at: now) { put(record, dht.table) }
   }
 
-  private func listen(at key: DHTKey, _ table: any HashTable) {
-    let (loop, inbox) = (loop, dhtInbox)
-    table.listen(under: key.tag) { [weak self] value in
+  private func listen(at key: DHTKey, _ dht: DHTState) {
+    let (loop, inbox) = (loop, dht.inbox)
+    dht.table.listen(under: key.tag) { [weak self] value in
       guard inbox.admits() else { return }
       loop.execute { [weak self] in
         inbox.taken()
@@ -98,11 +99,11 @@ extension MusterNode {
   /// Derives address candidates from the IP addresses that DHT nodes observe for this node and the
   /// local port, because many NATs preserve ports (RFC 4787 section 4.2).
   private func askWhereSeen() {
-    guard let dht, !dht.isAskingWhereSeen, !isStopping else { return }
-    self.dht?.isAskingWhereSeen = true
+    guard let dht = finding.dht, !dht.isAskingWhereSeen, !isStopping else { return }
+    finding.dht?.isAskingWhereSeen = true
     Task {
       let hosts = await dht.table.seenAddresses().map(\.host)
-      self.dht?.isAskingWhereSeen = false
+      finding.dht?.isAskingWhereSeen = false
       node.setSeenAddresses(hosts.map { Address(host: $0, port: sockets.port) })
     }
   }

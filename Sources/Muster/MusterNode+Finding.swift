@@ -19,42 +19,42 @@ extension MusterNode {
   }
 
   private func resolvePeers() {
-    guard !peerNames.isBeingResolved else { return }
-    guard !peerNames.entries.isEmpty else { return usePeers([]) }
-    peerNames.isBeingResolved = true
-    let names = peerNames
+    guard !finding.peers.isBeingResolved else { return }
+    guard !finding.peers.entries.isEmpty else { return usePeers([]) }
+    finding.peers.isBeingResolved = true
+    let names = finding.peers
     Task {
       let found = await names.resolve(within: Self.namePatience)
-      peerNames.isBeingResolved = false
+      finding.peers.isBeingResolved = false
       guard !isStopping else { return }
       usePeers(Self.contacts(found))
       warnOfNames(found)
-      if peerNames.entries != names.entries { resolvePeers() }
+      if finding.peers.entries != names.entries { resolvePeers() }
     }
   }
 
   private func usePeers(_ contacts: [Contact]) {
-    guard contacts != peerAddresses.named else { return }
-    peerAddresses.named = contacts
-    perform(node.setPeers(peerAddresses.all, at: now))
+    guard contacts != finding.addresses.named else { return }
+    finding.addresses.named = contacts
+    perform(node.setPeers(finding.addresses.all, at: now))
   }
 
   private func resolveRendezvous() {
-    guard !rendezvousNames.isBeingResolved else { return }
-    guard !rendezvousNames.entries.isEmpty else {
+    guard !finding.rendezvous.isBeingResolved else { return }
+    guard !finding.rendezvous.entries.isEmpty else {
       // Those of a channel that the node has left must not hear of it any more.
       return perform(node.setRendezvous([], at: now))
     }
-    rendezvousNames.isBeingResolved = true
-    let names = rendezvousNames
+    finding.rendezvous.isBeingResolved = true
+    let names = finding.rendezvous
     Task {
       let found = await names.resolve(within: Self.namePatience)
-      rendezvousNames.isBeingResolved = false
+      finding.rendezvous.isBeingResolved = false
       guard !isStopping else { return }
       perform(node.setRendezvous(Self.contacts(found), at: now))
       rememberRendezvous(found)
       warnOfRendezvous(found)
-      if rendezvousNames.entries != names.entries { resolveRendezvous() }
+      if finding.rendezvous.entries != names.entries { resolveRendezvous() }
     }
   }
 
@@ -68,28 +68,28 @@ extension MusterNode {
   /// ignored.
   func add(peers: [String], rendezvous: [String], for channel: ChannelID) {
     changeNames {
-      $0.peerNames.add(peers, for: channel, limit: Limits.configuredPeers)
-      $0.rendezvousNames.add(rendezvous, for: channel, limit: Limits.rendezvous)
+      $0.peers.add(peers, for: channel, limit: Limits.configuredPeers)
+      $0.rendezvous.add(rendezvous, for: channel, limit: Limits.rendezvous)
     }
   }
 
   /// Forgets the peers and rendezvous servers that serve this channel alone.
   func removeNames(of channel: ChannelID) {
     guard !isStopping else { return }
-    rememberedRendezvous[channel] = nil
+    finding.rememberedRendezvous[channel] = nil
     changeNames {
-      $0.peerNames.remove(channel)
-      $0.rendezvousNames.remove(channel)
+      $0.peers.remove(channel)
+      $0.rendezvous.remove(channel)
     }
   }
 
-  private func changeNames(_ change: (isolated MusterNode) -> Void) {
-    let before = (peerNames.entries, rendezvousNames.entries)
-    change(self)
-    if before != (peerNames.entries, rendezvousNames.entries) { resolve() }
+  private func changeNames(_ change: (inout Finding) -> Void) {
+    let before = (finding.peers.entries, finding.rendezvous.entries)
+    change(&finding)
+    if before != (finding.peers.entries, finding.rendezvous.entries) { resolve() }
     node.setFinders(
-      rendezvousServers: rendezvousNames.entries.count,
-      others: !peerNames.entries.isEmpty || dht != nil)
+      rendezvousServers: finding.rendezvous.entries.count,
+      others: !finding.peers.entries.isEmpty || finding.dht != nil)
   }
 
   /// Stores the rendezvous servers of each channel for the next start, beginning with those that
@@ -102,8 +102,8 @@ extension MusterNode {
       let good = serving.filter { $0.addresses.contains(where: answering.contains) }
       let rest = serving.filter { one in !good.contains { $0.entry == one.entry } }
       let texts = (good + rest).map(\.entry.endpoint.text)
-      guard !good.isEmpty, texts != rememberedRendezvous[channel] else { continue }
-      rememberedRendezvous[channel] = texts
+      guard !good.isEmpty, texts != finding.rememberedRendezvous[channel] else { continue }
+      finding.rememberedRendezvous[channel] = texts
       store.write([.rendezvous(texts, channel: channel)]) { _ in }
     }
   }

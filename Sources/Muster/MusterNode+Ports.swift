@@ -5,7 +5,7 @@ import MusterNetwork
 /// Port mapping at the gateway, requested only by nodes that look for members beyond their LAN.
 extension MusterNode {
   private var looksBeyond: Bool {
-    configuration.offersRendezvous || !rendezvousNames.entries.isEmpty || dht != nil
+    configuration.offersRendezvous || !finding.rendezvous.entries.isEmpty || finding.dht != nil
   }
 
   /// Whether a socket is bound to an address that a gateway can map to: IPv4 other than loopback.

@@ -27,7 +27,7 @@ extension MusterNode {
             hint: "leave --listen away, or give it another address")))
     }
     let loop = loop
-    peerAddresses.discovery = ServiceDiscovery(
+    finding.addresses.discovery = ServiceDiscovery(
       port: sockets.port, interfaces: configuration.interfaces,
       onChange: { [weak self] addresses in
         loop.execute { [weak self] in self?.assumeIsolated { $0.found(services: addresses) } }
@@ -39,13 +39,13 @@ extension MusterNode {
 
   private func found(services: [Address]) {
     guard !isStopping else { return }
-    peerAddresses.services = services
-    perform(node.setPeers(peerAddresses.all, at: now))
+    finding.addresses.services = services
+    perform(node.setPeers(finding.addresses.all, at: now))
   }
 
   /// Withdraws this node's service and stops browsing.
   func stopDiscoveringServices() async {
-    await peerAddresses.discovery?.stop()
-    peerAddresses.discovery = nil
+    await finding.addresses.discovery?.stop()
+    finding.addresses.discovery = nil
   }
 }

@@ -18,8 +18,8 @@ extension MusterNode {
   /// Warns that nobody else is in a channel, with the likely reason.
   func explainSolitude() {
     guard !isStopping else { return }
-    let names = peerNames.entries
-    let isOnLANOnly = configuration.lan && rendezvousNames.entries.isEmpty && dht == nil
+    let names = finding.peers.entries
+    let isOnLANOnly = configuration.lan && finding.rendezvous.entries.isEmpty && finding.dht == nil
     let reasons = node.reasonsForSolitude(
       hasPeers: { channel in names.contains { $0.serves(channel) } }, isOnLANOnly: isOnLANOnly,
       at: now)

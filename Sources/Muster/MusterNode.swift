@@ -51,14 +51,7 @@ public actor MusterNode {
   /// Limits reactions to network changes, each of which pings every peer: 8 at once, then 2 per
   /// second.
   var looks = TokenBucket(capacity: 8, perSecond: 2)
-  var peerNames = PeerResolver(endpoints: [])
-  var peerAddresses = PeerAddresses()
-  var rendezvousNames = PeerResolver(endpoints: [])
-  /// The DHT state; nil if no DHT is configured.
-  var dht: DHTState?
-  nonisolated let dhtInbox = DHTInbox()
-  /// The rendezvous servers of each channel last written to the store, as `HOST:PORT`.
-  var rememberedRendezvous: [ChannelID: [String]] = [:]
+  var finding: Finding
   var silence = Silence()
   var portKeeping = PortKeeping()
   var portMapper: PortMapper?
@@ -84,7 +77,7 @@ public actor MusterNode {
 
   private init(
     _ configuration: Configuration, node: consuming Node, sockets: Sockets, media: NodeMedia,
-    loop: any EventLoop, opened: OpenedIdentity, joined: [JoinedChannelRecord]
+    finding: Finding, loop: any EventLoop, opened: OpenedIdentity, joined: [JoinedChannelRecord]
   ) {
     self.configuration = configuration
     logger = configuration.logger
@@ -92,6 +85,7 @@ public actor MusterNode {
     self.node = node
     self.sockets = sockets
     self.media = media
+    self.finding = finding
     self.loop = loop
     timers = NodeTimers(on: loop)
     dataDirectory = opened.directory
@@ -116,13 +110,7 @@ public actor MusterNode {
     let listen = try configuration.listen.map { text throws(MusterError) in
       try Sockets.listenAddress(text)
     }
-    let peers = try configuration.peers.map { text throws(MusterError) in
-      try PeerResolver.Endpoint(text, option: "--peer")
-    }
-    let rendezvous = try configuration.rendezvous.map { text throws(MusterError) in
-      try PeerResolver.Endpoint(text, option: "--rendezvous")
-    }
-    let dht = try DHTState(configuration.dht)
+    let finding = try Finding(configuration)
     let known = Set(NetworkInterface.list().map(\.name))
     for name in configuration.interfaces where !known.contains(name) {
       throw MusterError(
@@ -147,21 +135,16 @@ public actor MusterNode {
       await WorkerThread.value("muster-name") { directory.remember(displayName: name) }
     }
     let shell = MusterNode(
-      configuration, node: node, sockets: sockets, media: media, loop: loop,
-      opened: opened, joined: channels.map { JoinedChannelRecord($0.setup) })
+      configuration, node: node, sockets: sockets, media: media, finding: finding,
+      loop: loop, opened: opened, joined: channels.map { JoinedChannelRecord($0.setup) })
     await reference.set(shell)
-    await shell.begin(
-      channels, peers: PeerResolver(endpoints: peers),
-      rendezvous: PeerResolver(endpoints: rendezvous), dht: dht, warnings: opened.warnings)
+    await shell.begin(channels, warnings: opened.warnings)
     await shell.openControl()
     await shell.watchNetwork()
     return shell
   }
 
-  private func begin(
-    _ channels: [ChannelOpening.Result], peers: PeerResolver, rendezvous: PeerResolver,
-    dht: DHTState?, warnings: [MusterError]
-  ) {
+  private func begin(_ channels: [ChannelOpening.Result], warnings: [MusterError]) {
     for warning in warnings { emit(.warning(warning)) }
     if configuration.lan, !sockets.hasDiscoveryPort {
       emit(
@@ -173,9 +156,6 @@ public actor MusterNode {
     updateInterfaces()
     setWallClock()
     offerSources()
-    peerNames = peers
-    rendezvousNames = rendezvous
-    self.dht = dht
     for channel in channels { enter(channel, call: configuration.call) }
     every(Self.interfacePollSeconds) { $0.updateInterfaces() }
     every(Self.wallClockSeconds) { $0.setWallClock() }
@@ -313,7 +293,7 @@ public actor MusterNode {
     await control?.close()
     await networkChanges?.close()
     for thread in media.stop() { await thread.ended() }
-    await dht?.table.stop()
+    await finding.dht?.table.stop()
     await store?.close()
     for channel in sockets.takeChannels() { try? await channel.close() }
     await portClosed

@@ -231,7 +231,7 @@ public actor MusterNode {
         updateEncoders()
       case .encodeKeyframe(let stream, let layer):
         media[stream]?.stream.requestKeyframe(layer: layer)
-      case .encodeLongPackets(let areNeeded): media.audio?.encodeLongPackets(areNeeded)
+      case .encodeLongPackets(let areNeeded): media.encodeLongPackets(areNeeded)
       case .show(let frame, let link, let stream): show(frame, of: MemberStream(link, stream))
       case .play(let audio, let link): media.playout?.play(audio, from: link, at: now)
       case .mediaEnded(let link, let stream): endMedia(of: link, stream)

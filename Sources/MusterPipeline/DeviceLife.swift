@@ -46,11 +46,13 @@ package struct DeviceLife: Sendable {
     case lost(DeviceError)
     /// The choice is gone for good: a file that failed.
     case ended(DeviceError)
+    /// Nothing is chosen any more.
+    case empty
 
     /// The error, for the user.
     package var error: DeviceError? {
       switch self {
-      case .ready: nil
+      case .ready, .empty: nil
       case .refused(let error), .lost(let error), .ended(let error): error
       }
     }
@@ -77,8 +79,9 @@ package struct DeviceLife: Sendable {
   private var beside: (opening: Opening, choice: Choice)?
   private var isWanted = false
   private var lastOpening = 0
-  /// The number of attempts to get a lost device back.
+  /// The number of attempts to get a lost device back, and whether the loss was reported.
   private var attempts = 0
+  private var isReported = false
   private var worksSince: Instant?
 
   package init() {}
@@ -99,8 +102,9 @@ package struct DeviceLife: Sendable {
     var out = closeBeside()
     guard let choice else {
       (chosen, proven) = (nil, nil)
-      return out + close()
+      return out + close() + [.report(.empty)]
     }
+    forgetLoss()
     if case .live = phase {
       let (opening, output) = open(choice)
       beside = (opening, choice)
@@ -116,7 +120,7 @@ package struct DeviceLife: Sendable {
     guard phase != .stopped, isWanted != self.isWanted else { return [] }
     self.isWanted = isWanted
     if isWanted { return phase == .closed && chosen != nil ? reopen() : [] }
-    forgetLoss()
+    attempts = 0
     guard chosen?.isDevice ?? false else { return [] }
     if case .opening = phase { return [] }
     let out = close()
@@ -132,8 +136,11 @@ package struct DeviceLife: Sendable {
     if let beside, beside.opening == opening, case .live(let old) = phase {
       self.beside = nil
       (chosen, proven) = (beside.choice, beside.choice)
+      guard isWanted || !beside.choice.isDevice else {
+        phase = .closed
+        return [.report(.ready(opening)), .close(old), .close(opening)]
+      }
       phase = .live(opening)
-      forgetLoss()
       return [.use(opening), .close(old), .report(.ready(opening))]
     }
     guard phase == .opening(opening), let chosen else { return [] }
@@ -164,7 +171,9 @@ package struct DeviceLife: Sendable {
     let out = close()
     if isInUse, let beside {
       (phase, self.chosen, self.beside) = (.opening(beside.opening), beside.choice, nil)
-      return out
+      if chosen.isDevice { return out }
+      proven = nil
+      return out + [.report(.ended(error))]
     }
     guard chosen == proven else {
       self.chosen = proven
@@ -225,14 +234,14 @@ package struct DeviceLife: Sendable {
 
   /// Waits before the device is tried again, and reports the first failure of a loss.
   private mutating func lose(_ error: DeviceError, at now: Instant) -> [Output] {
-    if let worksSince, now - worksSince >= Self.proof { attempts = 0 }
+    if let worksSince, now - worksSince >= Self.proof { forgetLoss() }
     worksSince = nil
     guard isWanted else { return [] }
-    let isNew = attempts == 0
     phase = .waiting(until: now + Self.retries[min(attempts, Self.retries.count - 1)])
     attempts += 1
-    return isNew ? [.report(.lost(error))] : []
+    defer { isReported = true }
+    return isReported ? [] : [.report(.lost(error))]
   }
 
-  private mutating func forgetLoss() { (attempts, worksSince) = (0, nil) }
+  private mutating func forgetLoss() { (attempts, isReported, worksSince) = (0, false, nil) }
 }

@@ -4,8 +4,8 @@ import MusterSystem
 
 /// The device that one thread uses, which can be replaced while it runs; `DeviceLife` decides when.
 ///
-/// Devices are opened on threads of their own, and closed by the thread that uses them. The methods
-/// for the owner never block.
+/// Devices are opened on threads of their own, and closed there or by the thread that uses them.
+/// The methods for the owner never block.
 package final class DeviceSlot<Device: Sendable>: Sendable {
   package typealias Opening = DeviceLife.Opening
 
@@ -30,14 +30,15 @@ package final class DeviceSlot<Device: Sendable>: Sendable {
     var choices: [Int: DeviceChoice<Device>] = [:]
     var lastChoice = 0
     var opened: [Opening: Opened] = [:]
-    /// Openings that no thread has begun yet, oldest first.
+    /// Openings that no thread has begun yet, oldest first, and those that one has.
     var waiting: [Opening] = []
+    var running: [Opening] = []
     /// The number of threads that open something.
     var openers = 0
     /// The one that the thread is to use, and the one that it still holds.
     var inUse: Opening?
     var held: Opening?
-    /// Devices that the thread never held, to be closed, and the number of threads that do so.
+    /// Devices to be closed, and the number of threads that do so.
     var unused: [Device] = []
     var closers = 0
     var isWanted = false
@@ -47,12 +48,18 @@ package final class DeviceSlot<Device: Sendable>: Sendable {
     /// The caller of `open`, which waits for the first report.
     var caller: CheckedContinuation<DeviceError?, Never>?
 
-    /// Whether a device is still open that is to be closed.
-    var isClosing: Bool { closers > 0 || held.map { opened[$0] == nil } ?? false }
+    /// Whether a device is still open, or being opened, that is to be closed.
+    var isClosing: Bool {
+      closers > 0 || ([held].compactMap { $0 } + running).contains { opened[$0] == nil }
+    }
+    /// Whether there will be a device soon.
+    var isOpening: Bool { opened.contains { $0.value.device == nil } }
   }
 
   /// How many threads may open something at once: one may hang in a driver.
   private static var openers: Int { 2 }
+  /// How long an opening waits until what it replaces is closed: far longer than drivers take.
+  private static var patience: Duration { .seconds(2) }
 
   private let state = Monitor(State())
   private let report: @Sendable (DeviceLife.Report, Device?) -> Void
@@ -70,9 +77,11 @@ package final class DeviceSlot<Device: Sendable>: Sendable {
   package func open(_ choice: DeviceChoice<Device>) async throws(DeviceError) {
     let error = await withTaskCancellationHandler {
       await withCheckedContinuation { caller in
-        state.withLock { $0.caller = caller }
-        replace(with: choice)
-        if Task.isCancelled { replace(with: nil) }
+        let isStopped = state.withLock { state in
+          state.caller = caller
+          return state.isStopped
+        }
+        replace(with: isStopped || Task.isCancelled ? nil : choice)
       }
     } onCancel: {
       replace(with: nil)
@@ -82,9 +91,7 @@ package final class DeviceSlot<Device: Sendable>: Sendable {
 
   /// Replaces the device; nil closes it.
   package func replace(with choice: DeviceChoice<Device>?) {
-    if choice == nil {
-      answer(DeviceError(what: "the device was not opened: cancelled", hint: "start again"))
-    }
+    if choice == nil { answer(Self.cancelled) }
     perform { state in
       guard let choice else { return state.life.choose(nil) }
       state.lastChoice += 1
@@ -103,16 +110,22 @@ package final class DeviceSlot<Device: Sendable>: Sendable {
 
   /// Closes the device and ends the thread that uses it.
   package func stop() {
+    answer(Self.cancelled)
     perform { state in
       state.isStopped = true
       return state.life.stop()
     }
   }
 
+  private static var cancelled: DeviceError {
+    DeviceError(what: "the device was not opened: cancelled", hint: "start again")
+  }
+
   // MARK: For the thread that uses the device
 
   /// Sets `turn` to the device to use next; closes the one that it held, if that is another. While
-  /// there is none, or none is wanted, calls `idle` and waits. False once stopped, and at `until`.
+  /// there is none, or none is wanted, calls `idle` and waits. False once stopped; with `until`,
+  /// also at that time, and while nothing is being opened.
   package func next(
     _ turn: inout Turn?, until: Instant? = nil, idle: () -> Void = {}
   ) -> Bool {
@@ -126,14 +139,31 @@ package final class DeviceSlot<Device: Sendable>: Sendable {
         state.withLock { $0.held = nil }
       case .tick: perform { $0.life.tick(at: BootClock.now) }
       case .wait:
-        if let until, until <= BootClock.now { return false }
+        if let until, isIdle || until <= BootClock.now { return false }
         if !isIdle { idle() }
         isIdle = true
       case .stop:
-        turn = nil
-        state.withLock { $0.held = nil }
+        leave(&turn)
         return false
       }
+    }
+  }
+
+  /// Lets go of the device; to be called by a thread that ends.
+  package func leave(_ turn: inout Turn?) {
+    turn = nil
+    state.withLock { $0.held = nil }
+  }
+
+  /// Reports that the device has ended, which is a failure unless it was closed.
+  package func ended(_ turn: Turn?) {
+    guard let turn else { return }
+    perform { state in
+      guard state.inUse == turn.opening, let name = state.opened[turn.opening]?.choice.name else {
+        return []
+      }
+      let error = DeviceError(what: "\(name) gives nothing any more", hint: "choose another")
+      return state.life.failed(turn.opening, error, at: BootClock.now)
     }
   }
 
@@ -171,7 +201,7 @@ package final class DeviceSlot<Device: Sendable>: Sendable {
       }
       if held != nil, state.isWanted { return .go }
       if let due = state.life.deadline, due <= BootClock.now { return .tick }
-      return nil
+      return limit != nil && !state.isOpening ? .wait : nil
     } ?? .wait
   }
 
@@ -212,7 +242,7 @@ package final class DeviceSlot<Device: Sendable>: Sendable {
       let closed = state.opened.removeValue(forKey: opening)
       closed?.cancellation.cancel()
       if state.inUse == opening { state.inUse = nil }
-      if let device = closed?.device, state.held != opening { state.unused.append(device) }
+      if let device = closed?.device { state.unused.append(device) }
     case .report(let what):
       var device: Device?
       if case .ready(let opening) = what { device = state.opened[opening]?.device }
@@ -246,35 +276,42 @@ package final class DeviceSlot<Device: Sendable>: Sendable {
   /// Opens the devices that wait for it; called on a thread of its own.
   private func openWaiting() {
     while let (opening, opened) = nextToOpen() {
-      let result = Result { () throws(DeviceError) in
-        try opened.choice.open(opened.cancellation)
-      }
+      let error = open(opening, opened)
       perform { state in
-        switch result {
-        case .success(let device):
-          // A device that nobody waits for any more is closed with this thread's reference.
-          guard state.opened[opening] != nil else { return [] }
-          state.opened[opening]?.device = device
-          return state.life.opened(opening)
-        case .failure(let error):
-          return state.life.failed(opening, error, at: BootClock.now)
-        }
+        state.running.removeAll { $0 == opening }
+        if let error { return state.life.failed(opening, error, at: BootClock.now) }
+        return state.opened[opening]?.device == nil ? [] : state.life.opened(opening)
       }
     }
+  }
+
+  /// Opens a device and keeps it, unless it has been closed meanwhile; returns the error if that
+  /// fails.
+  private func open(_ opening: Opening, _ opened: Opened) -> DeviceError? {
+    do throws(DeviceError) {
+      let device = try opened.choice.open(opened.cancellation)
+      state.withLock { $0.opened[opening]?.device = device }
+      return nil
+    } catch { return error }
   }
 
   /// The next opening, once no device is left that is to be closed, since it may be the same one;
   /// nil if there is none any more, which ends the thread.
   private func nextToOpen() -> (Opening, Opened)? {
-    state.wait { state in
+    let limit = BootClock.now + Self.patience
+    func take(_ state: inout State) -> (Opening, Opened)?? {
       state.waiting.removeAll { state.opened[$0] == nil }
       guard let opening = state.waiting.first, let opened = state.opened[opening] else {
         state.openers -= 1
         return .some(nil)
       }
-      if state.isClosing { return nil }
+      if state.isClosing, BootClock.now < limit { return nil }
       state.waiting.removeFirst()
+      state.running.append(opening)
       return .some((opening, opened))
+    }
+    while true {
+      if let next = state.wait(until: { _ in limit }, take) { return next }
     }
   }
 }

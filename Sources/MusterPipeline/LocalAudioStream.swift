@@ -50,13 +50,12 @@ package final class LocalAudioStream: Sendable {
   package func stop() { slot.stop() }
 
   private func run() {
+    var capture = Capture()
     do {
       let encoder = try OpusEncoder()
       var longPackets: LongPacketEncoder?
-      var splice = AudioSplice()
-      var turn: DeviceSlot<any AudioSource>.Turn?
-      while slot.next(&turn, idle: { echo.microphone(isLive: false) }) {
-        guard let captured = next(&turn, &splice) else { continue }
+      while slot.next(&capture.turn, idle: { echo.microphone(isLive: false) }) {
+        guard let captured = next(&capture) else { continue }
         let pcm = echo.cleaned(captured.pcm)
         let level = AudioLevel.dBov(pcm)
         if !encodesLongPackets.withLock({ $0 }) {
@@ -72,26 +71,40 @@ package final class LocalAudioStream: Sendable {
       }
     } catch {
       failed(MusterError("cannot encode audio (\(error))", hint: "try another --audio"))
+      slot.leave(&capture.turn)
       slot.stop()
     }
     echo.microphone(isLive: false)
   }
 
+  /// The source, as the thread sees it.
+  private struct Capture {
+    var turn: DeviceSlot<any AudioSource>.Turn?
+    var splice = AudioSplice()
+    /// Whether no frame of the source has been sent yet.
+    var isFirst = false
+  }
+
   /// The next frame to send; nil if there is none for now.
-  private func next(
-    _ turn: inout DeviceSlot<any AudioSource>.Turn?, _ splice: inout AudioSplice
-  ) -> CapturedAudio? {
-    guard let source = turn?.device else { return nil }
-    if turn?.isNew == true {
-      splice.begin()
-      echo.microphone(isLive: source.isLive)
+  private func next(_ capture: inout Capture) -> CapturedAudio? {
+    guard let source = capture.turn?.device else { return nil }
+    if capture.turn?.isNew == true {
+      capture.splice.begin()
+      capture.isFirst = true
     }
     do throws(DeviceError) {
-      guard let captured = try source.next() else { return nil }
-      slot.works(&turn)
-      return splice.take(captured)
+      guard let captured = try source.next() else {
+        slot.ended(capture.turn)
+        return nil
+      }
+      slot.works(&capture.turn)
+      guard let joined = capture.splice.take(captured) else { return nil }
+      // From here on each captured frame is matched with a played one.
+      if capture.isFirst { echo.microphone(isLive: source.isLive) }
+      capture.isFirst = false
+      return joined
     } catch {
-      slot.failed(turn, error)
+      slot.failed(capture.turn, error)
       return nil
     }
   }

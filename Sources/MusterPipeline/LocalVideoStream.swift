@@ -54,6 +54,7 @@ package final class LocalVideoStream: Sendable {
     self.controls = controls
     slot = DeviceSlot { report, source in
       if let source { Self.replaced(with: source.format, controls, deliver) }
+      if report == .empty { Self.replaced(with: nil, controls, deliver) }
       if let error = report.error { deliver(.failed(MusterError(error))) }
     }
   }
@@ -67,10 +68,7 @@ package final class LocalVideoStream: Sendable {
   package func open(_ input: VideoInput) async throws(DeviceError) { try await slot.open(input) }
 
   /// Replaces the source; nil for none. The former one goes on until the new one has been opened.
-  package func replace(with input: VideoInput?) {
-    slot.replace(with: input)
-    if input == nil { Self.replaced(with: nil, controls, deliver) }
-  }
+  package func replace(with input: VideoInput?) { slot.replace(with: input) }
 
   /// Encodes exactly these layers from now on at these bitrates, smallest first; none if empty.
   /// Without effect if `revision` is not that of the last format.
@@ -112,7 +110,10 @@ package final class LocalVideoStream: Sendable {
     var last = Instant.zero
     while slot.next(&turn, idle: { encoder.release() }) {
       do throws(DeviceError) {
-        guard let captured = try turn?.device.next() else { continue }
+        guard let captured = try turn?.device.next() else {
+          slot.ended(turn)
+          continue
+        }
         slot.works(&turn)
         // The clock of a stream goes forward only, whatever the clocks of its sources do.
         guard captured.capturedAt > last else { continue }

@@ -16,6 +16,8 @@ package final class Playout: Sendable {
   private enum Input: Sendable {
     case packet(ReceivedAudio, LinkID, at: Instant)
     case ended(LinkID)
+    /// Another sink is to be used.
+    case sinkChanged
   }
 
   /// The playout state of one member, reported every 200 ms (`framesPerReport`).
@@ -37,10 +39,11 @@ package final class Playout: Sendable {
 
   private let slot: DeviceSlot<any AudioSink>
   private let echo: EchoControl
-  private let inputs = FrameQueue<Input, LinkID>(encoded: 1, independent: inputCapacity) { input in
+  private let inputs = FrameQueue<Input, LinkID?>(encoded: 1, independent: inputCapacity) { input in
     switch input {
     case .packet(_, let link, _): .independent(link)
     case .ended(let link): .control(link)
+    case .sinkChanged: .control(nil)
     }
   }
   /// Ends the pace of audio that goes nowhere.
@@ -63,7 +66,9 @@ package final class Playout: Sendable {
     self.ended = ended
     self.report = report
     self.failed = failed
+    let inputs = inputs
     slot = DeviceSlot { report, _ in
+      inputs.add(.sinkChanged)
       if let error = report.error { failed(MusterError(error)) }
     }
   }
@@ -88,9 +93,9 @@ package final class Playout: Sendable {
 
   /// Ends the thread and closes the sink.
   package func stop() {
-    inputs.close()
-    cancellation.cancel()
     slot.stop()
+    cancellation.cancel()
+    inputs.close()
   }
 
   /// The fill level of the input queue, which holds Opus packets and end-of-media markers.
@@ -108,7 +113,11 @@ package final class Playout: Sendable {
         // arrives.
         let arrived = members.isEmpty ? inputs.takeAll() ?? [] : inputs.takeWithoutWaiting()
         for input in arrived { take(input, &members) }
-        guard !members.isEmpty else { continue }
+        guard !members.isEmpty else {
+          // Lets go of a sink that has been replaced.
+          _ = next(&output, until: .zero)
+          continue
+        }
         setWanted(true, &output)
         let now = BootClock.now
         let isMixed = selection.update(members.map { ($0.key, $0.value.loudestLevel) })
@@ -127,6 +136,7 @@ package final class Playout: Sendable {
       failed(MusterError("cannot play audio (\(error))", hint: "try another --speaker"))
       stop()
     }
+    slot.leave(&output.turn)
     echo.speaker(isLive: false)
   }
 
@@ -185,6 +195,7 @@ package final class Playout: Sendable {
     case .ended(let link):
       members[link] = nil
       ended(link)
+    case .sinkChanged: break
     }
   }
 

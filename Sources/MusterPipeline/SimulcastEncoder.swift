@@ -17,12 +17,15 @@ struct SimulcastEncoder {
     var keyframes: Set<Int>
   }
 
+  private var format: VideoFormat?
   private var layers: [VideoLayer] = []
   private var encoders: [VP8Encoder?] = []
 
   /// Sets the format that is offered. With other layers than before all encoders go, so that the
   /// next frame of each is a keyframe; frames of another size are scaled.
   mutating func setFormat(_ format: VideoFormat) {
+    guard format != self.format else { return }
+    self.format = format
     let layers = format.layers
     guard layers != self.layers else { return }
     self.layers = layers

@@ -111,6 +111,44 @@ struct DeviceLifeTests {
     #expect(life.choose(Self.file) == [] && life.want(false) == [] && life.deadline == nil)
   }
 
+  /// A file is held while nobody wants it; a camera in its place is only tried.
+  @Test func aDeviceThatReplacesAnUnwantedFileIsClosedAgain() {
+    var life = DeviceLife()
+    _ = life.choose(Self.file)
+    _ = life.opened(1)
+    #expect(life.choose(Self.camera) == [.open(2, choice: 1)])
+    #expect(life.opened(2) == [.report(.ready(2)), .close(1), .close(2)])
+    #expect(life.want(true) == [.open(3, choice: 1)])
+  }
+
+  /// It never works: neither the next call nor the next viewer hears of it again.
+  @Test func aLossIsReportedOnceHoweverOftenItIsWanted() {
+    var life = live()
+    var reports = 0
+    for opening in 1..<9 {
+      let out = life.failed(opening, Self.gone, at: .zero)
+      reports += out.filter { $0 == .report(.lost(Self.gone)) }.count
+      _ = life.want(false)
+      _ = life.want(true)
+    }
+    #expect(reports == 1)
+    // Another device is another matter.
+    _ = life.choose(Self.other)
+    _ = life.opened(10)
+    #expect(life.failed(10, Self.gone, at: .zero) == [.close(10), .report(.lost(Self.gone))])
+  }
+
+  @Test func aFileThatFailsBesideItsReplacementIsReported() {
+    var life = DeviceLife()
+    _ = life.want(true)
+    _ = life.choose(Self.file)
+    _ = life.opened(1)
+    _ = life.choose(Self.other)
+    #expect(life.failed(1, Self.gone, at: .zero) == [.close(1), .report(.ended(Self.gone))])
+    #expect(life.failed(2, Self.gone, at: .zero) == [.close(2), .report(.refused(Self.gone))])
+    #expect(life.choices.isEmpty)
+  }
+
   /// Random inputs with late answers: at most one device in use and one beside it, each opening
   /// closed once, and none used after that.
   @Test(arguments: [UInt64(1), 77, 0xC0FFEE]) func everyOpeningIsClosedOnce(seed: UInt64) {
@@ -119,11 +157,15 @@ struct DeviceLifeTests {
       var life = DeviceLife()
       var open: Set<Int> = []
       var used: Int?
-      var (number, now) = (0, Instant.zero)
+      var devices: Set<Int> = []
+      var (number, now, isWanted) = (0, Instant.zero, false)
+      var kinds: [Int: Bool] = [:]
       func carryOut(_ outputs: [DeviceLife.Output]) {
         for output in outputs {
           switch output {
-          case .open(let opening, _): #expect(open.insert(opening).inserted)
+          case .open(let opening, let choice):
+            #expect(open.insert(opening).inserted)
+            if kinds[choice] == true { devices.insert(opening) }
           case .use(let opening):
             #expect(open.contains(opening))
             used = opening
@@ -140,9 +182,13 @@ struct DeviceLifeTests {
         switch random.below(8) {
         case 0, 1:
           number += 1
-          carryOut(life.choose(.init(number, isDevice: random.below(3) > 0)))
+          let isDevice = random.below(3) > 0
+          kinds[number] = isDevice
+          carryOut(life.choose(.init(number, isDevice: isDevice)))
         case 2: carryOut(life.choose(nil))
-        case 3: carryOut(life.want(random.below(2) == 0))
+        case 3:
+          isWanted = random.below(2) == 0
+          carryOut(life.want(isWanted))
         case 4, 5: carryOut(life.opened(opening))
         case 6:
           let error = random.below(2) == 0 ? Self.busy : Self.gone
@@ -150,6 +196,7 @@ struct DeviceLifeTests {
         default: carryOut(life.tick(at: now))
         }
         #expect(open.count <= 2 && life.choices.count <= 3, "seed \(seed) round \(round)")
+        if !isWanted, let used { #expect(!devices.contains(used), "seed \(seed) round \(round)") }
         if let deadline = life.deadline { #expect(deadline <= now + .seconds(8)) }
       }
       carryOut(life.stop())

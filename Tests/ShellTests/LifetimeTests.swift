@@ -61,7 +61,6 @@ struct LifetimeTests {
     let fixture = StoreFixture()
     try FileManager.default.createDirectory(
       atPath: fixture.path, withIntermediateDirectories: true)
-    let before = Holdings.now
     let fifo = fixture.path + "/microphone"
     #expect(mkfifo(fifo, 0o600) == 0)
     let waiting = (0..<(sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 1)).map { index in
@@ -72,7 +71,7 @@ struct LifetimeTests {
         return try await MusterNode.start(configuration)
       }
     }
-    try await Holdings.wait { $0.threads >= before.threads + waiting.count }
+    try await Holdings.wait { $0.openers == waiting.count }
     let node = try await MusterNode.start(Self.configuration("goes on"))
     try await node.say("still here", in: "life")
     await node.stop()
@@ -83,7 +82,7 @@ struct LifetimeTests {
     }
   }
 
-  /// A viewer that does not return: messages, calls and the frames of others go on without it.
+  /// A viewer that does not return: messages and commands go on without it.
   @Test(.timeLimit(.minutes(1))) func aSlowViewerStallsNobody() async throws {
     let first = try await MusterNode.start(Self.configuration("watches"))
     let second = try await MusterNode.start(Self.configuration("is watched"))
@@ -101,7 +100,7 @@ struct LifetimeTests {
     while case let event? = await heard.next()?.event {
       if case .message = event { break }
     }
-    for command in [Command.leaveCall(), .joinCall()] { try await first.perform(command) }
+    for isMuted in [true, false] { try await first.setMuted(audio: isMuted) }
     isBlocked.withLock { $0 = false }
     _ = try #require(await viewed.next())
     await first.showFrames(nil)
@@ -116,6 +115,8 @@ private struct Holdings {
   static let wakersOfPool = 8
 
   var threads: Int
+  /// Those of them that open a device.
+  var openers: Int
   /// Files, sockets and pipes.
   var files = 0
   /// Descriptors without a file: of event loops, timers and cancellations.
@@ -123,7 +124,9 @@ private struct Holdings {
 
   static var now: Holdings {
     let names = entries(of: "/proc/self/task").map { text(of: "/proc/self/task/\($0)/comm") }
-    var holdings = Holdings(threads: names.filter { $0.hasPrefix("muster-") }.count)
+    var holdings = Holdings(
+      threads: names.filter { $0.hasPrefix("muster-") }.count,
+      openers: names.filter { $0.hasPrefix("muster-open") }.count)
     for descriptor in entries(of: "/proc/self/fd") {
       let target = try? FileManager.default.destinationOfSymbolicLink(
         atPath: "/proc/self/fd/\(descriptor)")

@@ -143,7 +143,7 @@ struct LocalStreamTests {
     #expect(try await devices.areClosed())
   }
 
-  /// It gives no frame, again and again: it is reported once, and used when it works.
+  /// It ends, and cannot be opened again at first: that is reported once.
   @Test(.timeLimit(.minutes(1))) func aDeviceThatFailsComesBack() async throws {
     let attempts = Monitor(0)
     let devices = SimulatedDevices()

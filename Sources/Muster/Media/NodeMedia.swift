@@ -58,6 +58,7 @@ final class NodeMedia {
   /// What the node offers to others.
   var offers: [StreamOffer] { videos.compactMap(\.offer) }
   private(set) var hasAudio = false
+  private var encodesLongPackets = false
 
   private init(for node: NodeReference) { self.node = node }
 
@@ -166,6 +167,7 @@ final class NodeMedia {
     let node = node
     let added = LocalAudioStream(
       echo: echo, deliver: { audio in node.execute { $0.encoded(audio) } }, failed: node.warn)
+    added.encodeLongPackets(encodesLongPackets)
     threads.append(added.start())
     audio = added
     return added
@@ -187,10 +189,19 @@ final class NodeMedia {
 
   // MARK: What the threads deliver
 
-  /// Takes the format that a stream has from its next frame on.
+  /// Takes the format that a stream has from its next frame on. Formats come from several threads:
+  /// one that has been overtaken by a later one has no effect.
   func take(_ format: VideoFormat?, revision: Int, of id: StreamID) {
-    guard let index = videos.firstIndex(where: { $0.stream.id == id }) else { return }
+    guard let index = videos.firstIndex(where: { $0.stream.id == id }),
+      revision > videos[index].revision
+    else { return }
     (videos[index].format, videos[index].revision) = (format, revision)
+  }
+
+  /// Sets whether to encode long packets of audio beside the others.
+  func encodeLongPackets(_ areNeeded: Bool) {
+    encodesLongPackets = areNeeded
+    audio?.encodeLongPackets(areNeeded)
   }
 
   /// Sets the layers of a stream that members need.

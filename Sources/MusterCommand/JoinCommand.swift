@@ -2,7 +2,6 @@ import ArgumentParser
 import Logging
 import Muster
 import MusterBase
-import MusterDevices
 import MusterSystem
 import MusterView
 

@@ -209,7 +209,9 @@ package final class DeviceSlot<Device: Sendable>: Sendable {
 
   private func perform(_ body: (inout State) -> [DeviceLife.Output]) {
     let unused = state.withLock { state -> Monitor<[Device]>? in
-      for output in body(&state) { Self.perform(output, &state) { self.openWaiting() } }
+      let outputs = body(&state)
+      guard !outputs.isEmpty else { return nil }
+      for output in outputs { Self.perform(output, &state) { self.openWaiting() } }
       let kept = state.life.choices
       state.choices = state.choices.filter { kept.contains($0.key) }
       guard !state.unused.isEmpty else { return nil }

@@ -64,17 +64,22 @@ extension MusterNode {
   }
 
   /// Replaces the source of a video stream of this node while it runs; nil for none.
-  package func use(_ input: VideoInput?, for stream: StreamID) { media.use(input, for: stream) }
+  package func use(_ input: VideoInput?, for stream: StreamID) {
+    if !isStopping { media.use(input, for: stream) }
+  }
 
   /// Replaces the source of this node's audio; nil for none.
   package func use(_ input: AudioInput?) {
+    guard !isStopping else { return }
     media.use(input)
     offerSources()
     updateEncoders()
   }
 
   /// Replaces the sink of the audio of others; nil for none.
-  package func use(_ output: AudioOutput?) { media.use(output) }
+  package func use(_ output: AudioOutput?) {
+    if !isStopping { media.use(output) }
+  }
 
   /// Takes what a video stream of this node delivers.
   func take(_ output: LocalVideoStream.Output, of stream: StreamID) {

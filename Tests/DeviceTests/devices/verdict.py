@@ -114,4 +114,17 @@ say(
     last - gone >= 3 and any(rate > 5 for rate in sound_after),
     f"{last - gone:.1f} s more, {max(sound_after, default=0):.0f} kbit/s of sound",
 )
+
+
+def frames(events):
+    return [peer["in"]["frames"] for event in events for peer in event["peers"]
+            if peer["member"] == listener and peer["in"]]
+
+
+back = frames(of("recorder", "stats", after=int(text("replugged") or 0)))
+say(
+    "a camera that is plugged in again is used again",
+    len(back) > 0 and back[-1] - back[0] > 5,
+    f"{back[-1] - back[0] if back else 0} pictures more",
+)
 found.end()

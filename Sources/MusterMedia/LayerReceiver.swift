@@ -39,6 +39,9 @@ public struct LayerReceiver: Sendable {
   /// Whether packets have been missing since the last delivered frame.
   public private(set) var isTroubled = false
 
+  /// The timestamp of the last frame that was shown; nil before the first.
+  var shownTimestamp: UInt32?
+
   private var sequences = SequenceUnwrapper()
   private var assembler = FrameAssembler()
   private var nacks = NackList()

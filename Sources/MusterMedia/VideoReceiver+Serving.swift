@@ -57,11 +57,12 @@ extension VideoReceiver {
         }
         switchOver(to: index)
       }
-      let isShown = isNew(frame, from: layers[index].ssrc)
+      let isShown = isNew(frame, from: layers[index])
       let finished = finish(frame, from: index, isShown: isShown, at: now)
       if isShown {
         noteGap(before: frame, wasTroubled: wasTroubled, shownAt: now + finished.delay)
         newest = (layers[index].ssrc, frame.timestamp)
+        layers[index].shownTimestamp = frame.timestamp
       }
       outputs.append(.frame(finished))
     }
@@ -89,10 +90,11 @@ extension VideoReceiver {
   }
 
   /// Whether a frame is not sent again: it is no older than the newest, or of a sender whose
-  /// timestamps began anew. Of two layers' frames of the same time, both are new.
-  private func isNew(_ frame: AssembledFrame, from ssrc: UInt32) -> Bool {
+  /// timestamps began anew. Of two layers' frames of the same time, both are new once.
+  private func isNew(_ frame: AssembledFrame, from layer: LayerReceiver) -> Bool {
     guard let newest, let age = age(of: frame) else { return true }
-    return age < .zero || (age == .zero && newest.ssrc != ssrc) || age > Self.oldestRepeat
+    let isOther = newest.ssrc != layer.ssrc && layer.shownTimestamp != frame.timestamp
+    return age < .zero || (age == .zero && isOther) || age > Self.oldestRepeat
   }
 
   private mutating func switchOver(to index: Int) {

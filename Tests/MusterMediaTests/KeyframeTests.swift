@@ -112,3 +112,21 @@ private struct Caching {
   #expect(statistics.frames == shown + 9 && statistics.freezes == 0)
   #expect(statistics.keyframesRequested == 0 && statistics.framesLost == 0)
 }
+
+/// A receiver that changes to another layer and back at once has seen the cached frames before.
+@Test func aFrameIsShownOnceHoweverOftenItsLayerBegins() throws {
+  var receiver = VideoReceiver()
+  var (caching, large) = (Caching(), ModelSender(layer: 1))
+  let capturedAt = caching.now
+  try caching.encode(1)
+  let frame = try #require(caching.cache.content(at: caching.now)?.frames.first)
+  var shown: [Bool] = []
+  for isLarge in [false, true, false] {
+    let packets =
+      isLarge
+      ? large.frame(bytes: 2_000, at: capturedAt)
+      : caching.sender.packets(of: frame, at: capturedAt)
+    shown += packets.flatMap { receiver.receive($0, at: capturedAt).frames.map(\.isShown) }
+  }
+  #expect(shown == [true, true, false])
+}

@@ -132,7 +132,13 @@ public enum Command: Equatable, Sendable {
     case (.page, .administer), (.host, .administer):
       throw MusterError(
         "this is a command of the control socket", hint: "see muster channel --help", kind: .usage)
-    default: return
+    case (.controlSocket, .administer): return
+    case (_, .startCall), (_, .joinCall), (_, .leaveCall), (_, .mute), (_, .unmute),
+      (_, .muteMember), (_, .removeFromCall), (_, .watch), (_, .keyframe), (_, .say):
+      return
+    case (.host, .joinChannel), (.host, .leaveChannel), (.host, .quit),
+      (.controlSocket, .joinChannel), (.controlSocket, .leaveChannel), (.controlSocket, .quit):
+      return
     }
   }
 

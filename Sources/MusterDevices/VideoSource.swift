@@ -79,6 +79,10 @@ public enum VideoSources {
     case "test":
       let (size, rate) = try patternParameters(argument)
       return PatternSource(size: size, framesPerSecond: rate, cancellation: cancellation)
+    case "screen":
+      throw DeviceError(
+        what: "this version cannot capture a screen",
+        hint: "share a file (.y4m or .ivf), or test", isMisuse: true)
     default:
       return try FileVideoSource(path: specification, cancellation: cancellation)
     }
@@ -93,7 +97,7 @@ public enum VideoSources {
   /// Splits a text such as `camera:/dev/video0`; a file name that merely starts with a keyword is
   /// not split.
   private static func split(_ text: String) -> (kind: String, argument: String?) {
-    for kind in ["camera", "test"] {
+    for kind in ["camera", "test", "screen"] {
       if text == kind { return (kind, nil) }
       if text.hasPrefix(kind + ":") { return (kind, String(text.dropFirst(kind.count + 1))) }
     }

@@ -91,11 +91,6 @@ final class NodeMedia {
   }
 
   private func open(_ configuration: Configuration) async throws {
-    if configuration.share == "screen" {
-      throw MusterError(
-        "this version cannot capture a screen",
-        hint: "share a file (.y4m or .ivf), or test", kind: .usage)
-    }
     let sources = [(StreamID.camera, configuration.video), (.screen, configuration.share)]
     for case (let id, let source?) in sources {
       let index = addVideo(id)

@@ -89,7 +89,7 @@ extension MusterNode {
     if before != (finding.peers.entries, finding.rendezvous.entries) { resolve() }
     node.setFinders(
       rendezvousServers: finding.rendezvous.entries.count,
-      others: !finding.peers.entries.isEmpty || finding.dht != nil)
+      peers: !finding.peers.entries.isEmpty, dht: finding.dht != nil)
   }
 
   /// Stores the rendezvous servers of each channel for the next start, beginning with those that

@@ -120,6 +120,11 @@ struct Associations: ~Copyable, Sendable {
     }
   }
 
+  /// Whether this node has begun a handshake in a channel that may still succeed.
+  func isConnecting(in channel: ChannelID, at now: Instant) -> Bool {
+    connecting.contains { $0.key.channel == channel && now < $0.value }
+  }
+
   func isRestricted(_ session: SessionLinkID) -> Bool { restrictions.index(of: session) != nil }
 
   func restriction(of session: SessionLinkID) -> Restriction? { restrictions[session] }

@@ -10,6 +10,8 @@ struct CallIntent: Equatable, Sendable {
   /// The time at which this node starts a call if none is known by then; nil if this node is in the
   /// call or not about to enter a call.
   private(set) var startsAt: Instant?
+  /// The latest that `startsAt` may become, whoever comes meanwhile.
+  private(set) var startsBy: Instant?
   /// Whether this node enters the next call that there is.
   private(set) var joinsNext = false
   /// The call that this node has left, or declined before it was in it.
@@ -18,15 +20,18 @@ struct CallIntent: Equatable, Sendable {
   /// An intent for the next call if `joinsNext` is set, otherwise for none.
   init(joinsNext: Bool) { self.joinsNext = joinsNext }
 
-  /// Schedules the start of a call.
-  mutating func start(at due: Instant) { startsAt = due }
+  /// Schedules the start of a call, at `latest` if not before.
+  mutating func start(at due: Instant, by latest: Instant) {
+    startsBy = latest
+    startsAt = min(due, latest)
+  }
 
   /// Notes that this node is in a call, by which the intent is carried out.
   mutating func entered() { self = Self(joinsNext: false) }
 
   /// Gives up after a refusal, except for the next call if `waits` is set.
   mutating func refused(waits: Bool) {
-    startsAt = nil
+    (startsAt, startsBy) = (nil, nil)
     joinsNext = joinsNext && waits
   }
 

@@ -34,7 +34,7 @@ extension Node {
     setCallState(.connecting, in: channel, &out)
     let grace = mayHearFromAfar ? Self.remoteGrace : Self.localGrace
     let due = max(now, entry.openedAt + grace)
-    _ = channels.update(channel) { $0.intent.start(at: due) }
+    _ = channels.update(channel) { $0.intent.start(at: due, by: due) }
     enterCallIfDue(channel, at: now, &out)
   }
 
@@ -67,19 +67,25 @@ extension Node {
   mutating func enterCallIfDue(
     _ channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
-    guard let index = channels.index(of: channel), let latest = channels[at: index].intent.startsAt
+    guard let index = channels.index(of: channel), var latest = channels[at: index].intent.startsBy
     else { return }
     let entry = channels[at: index]
+    if !mayHearFromAfar { latest = min(latest, now + Self.localGrace) }
     var due = startTime(entry, latest: latest, at: now)
-    if let later = entry.state.initialSyncDeadline { due = max(due, later) }
-    if due != latest { _ = channels.update(channel) { $0.intent.start(at: due) } }
+    if let later = entry.state.initialSyncDeadline {
+      (due, latest) = (max(due, later), max(latest, later))
+    }
+    if (due, latest) != (entry.intent.startsAt, entry.intent.startsBy) {
+      _ = channels.update(channel) { $0.intent.start(at: due, by: latest) }
+    }
     guard entry.state.initialSyncDeadline == nil, entry.state.call != nil || now >= due else {
       return
     }
     if let refusal = refusalToEnter(entry) {
       // After a restart, the grant that makes this node a member may still be on its way.
       if case .notMember = refusal, now - entry.openedAt < Self.grantPatience {
-        _ = channels.update(channel) { $0.intent.start(at: now + Self.localGrace) }
+        let due = now + Self.localGrace
+        _ = channels.update(channel) { $0.intent.start(at: due, by: due) }
         return
       }
       refuseEntry(refusal, to: channel, &out)
@@ -117,9 +123,16 @@ extension Node {
   /// The same while someone beyond the LAN may still answer: several attempts to reach a server or
   /// a peer over a slow network.
   private static let remoteGrace = Duration.seconds(5)
-  /// The wait of a node that has compared documents with a neighbour by then. Nodes that come
-  /// together on a LAN have, so that the one that came first starts the call.
+  /// The wait of a node that has compared documents with a neighbour by then, while others that
+  /// have been heard of may still answer.
   private static let comparedGrace = Duration.milliseconds(600)
+  /// The wait of a node that has compared with all that it has heard of, besides some round trips:
+  /// the time in which two nodes that hear of each other come to have compared. So of two nodes the
+  /// one that came first has compared before the other's wait is over.
+  private static let settledGrace = Duration.milliseconds(80)
+  private static let settledRoundTrips = 8
+  /// The time for which a member that was challenged may still answer: several round trips.
+  private static let answerTime = Duration.milliseconds(300)
   /// The additional wait for neighbours with smaller ids, which may have come at the same moment,
   /// on top of a round trip to them, within which their claims would arrive.
   private static let startTurn = Duration.milliseconds(20)
@@ -127,18 +140,31 @@ extension Node {
 
   /// Whether a member beyond the LAN may still be found.
   private var mayHearFromAfar: Bool {
-    finders.others || discovery.answeringRendezvous.count < finders.rendezvousServers
+    finders.peers || finders.dht
+      || discovery.answeringRendezvous.count < finders.rendezvousServers
   }
 
-  /// The time at which a node starts a call if it knows of none: `latest`, or soon after it
-  /// knows what a neighbour knows, or `localGrace` after the last answer from beyond the LAN.
+  /// The time at which a node starts a call if it knows of none: soon after it knows what its
+  /// neighbours know, at once if nobody else was heard of; at `latest` if nobody answers.
   private func startTime(_ entry: Channel, latest: Instant, at now: Instant) -> Instant {
-    var due = latest
-    if !mayHearFromAfar { due = min(due, now + Self.localGrace) }
-    if let comparedAt = entry.state.comparedAt {
-      due = min(due, max(comparedAt, entry.openedAt + Self.comparedGrace) + startTurn(entry))
+    guard let comparedAt = entry.state.comparedAt else { return latest }
+    var due = max(comparedAt, entry.openedAt + Self.comparedGrace)
+    if knowsAllWithinReach(entry, at: now) {
+      let links = peers.keys.filter { $0.channel == entry.state.channel }
+      let newest = links.compactMap { peers[$0]?.upSince }.max() ?? comparedAt
+      let longest = links.compactMap { self.roundTrip(of: $0) }.max() ?? .zero
+      let grace = Self.settledGrace + longest * Self.settledRoundTrips
+      due = min(due, max(comparedAt, newest, entry.openedAt + grace))
     }
-    return due
+    return min(latest, due + startTurn(entry))
+  }
+
+  /// Whether this node knows what all members know that it has heard of, as far as they answer.
+  private func knowsAllWithinReach(_ entry: Channel, at now: Instant) -> Bool {
+    let channel = entry.state.channel
+    return !finders.dht && discovery.answeringRendezvous.count >= finders.rendezvousServers
+      && entry.state.hasHeardAllNeighbours && !associations.isConnecting(in: channel, at: now)
+      && !discovery.isSeeking(in: channel, challengedSince: now + (.zero - Self.answerTime))
   }
 
   private func startTurn(_ entry: Channel) -> Duration {

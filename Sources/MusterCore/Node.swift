@@ -137,7 +137,7 @@ public struct Node: ~Copyable, Sendable {
   var server: RendezvousServer?
   var entropy: Entropy
   /// The means by which members beyond the LAN may be found.
-  var finders = (rendezvousServers: 0, others: false)
+  var finders = (rendezvousServers: 0, peers: false, dht: false)
   var media: MediaSessions
   var congestion = Congestion()
   var prng: PRNG
@@ -295,10 +295,10 @@ public struct Node: ~Copyable, Sendable {
   }
 
   /// Sets by which means members beyond the LAN may be found, before the node joins a channel: the
-  /// number of rendezvous servers that it asks, and whether it has others, such as configured peers
-  /// or the DHT. Before it starts a call, a node waits for their answers (`startCall`).
-  public mutating func setFinders(rendezvousServers: Int, others: Bool) {
-    finders = (min(rendezvousServers, Limits.rendezvous), others)
+  /// number of rendezvous servers that it asks, and whether it has configured peers and uses a DHT.
+  /// Before it starts a call, a node waits for their answers (`startCall`).
+  public mutating func setFinders(rendezvousServers: Int, peers: Bool, dht: Bool) {
+    finders = (min(rendezvousServers, Limits.rendezvous), peers, dht)
   }
 
   /// The addresses of the rendezvous servers that have answered a request of this node.

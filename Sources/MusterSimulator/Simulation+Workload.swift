@@ -62,7 +62,7 @@ extension Simulation {
     setWallClock(index, error: 0)
     let usesPeers = scenario.usesPeers
     input(index) { node, _ in
-      node.setFinders(rendezvousServers: 0, others: usesPeers)
+      node.setFinders(rendezvousServers: 0, peers: usesPeers, dht: false)
       return []
     }
     join(index)

@@ -39,7 +39,7 @@ struct CallStartTests {
       var world = CoreWorld(count)
       world.join(Self.name, Self.key)
       let time = try #require(startTime(0, &world))
-      #expect(time <= .milliseconds(700), "\(count) nodes")
+      #expect(time <= .milliseconds(250), "\(count) nodes")
       world.run(for: .seconds(2))
       for host in world.hosts {
         #expect(host.starts.count == 1 && host.ends.isEmpty, "\(count) nodes")
@@ -55,7 +55,7 @@ struct CallStartTests {
       var world = CoreWorld(count)
       world.delay = .milliseconds(milliseconds)
       for index in world.hosts.indices.reversed() {
-        world.hosts[index].node.setFinders(rendezvousServers: 0, others: true)
+        world.hosts[index].node.setFinders(rendezvousServers: 0, peers: true, dht: false)
         world.joinAlone(index, Self.name, Self.key)
         world.run(for: .milliseconds(15))
       }
@@ -83,7 +83,7 @@ struct CallStartTests {
 
   @Test func whoeverMayBeFoundFromAfarWaitsLonger() throws {
     var world = CoreWorld(1)
-    world.hosts[0].node.setFinders(rendezvousServers: 0, others: true)
+    world.hosts[0].node.setFinders(rendezvousServers: 0, peers: true, dht: false)
     world.join(Self.name, Self.key)
     let time = try #require(startTime(0, &world))
     #expect(time == .seconds(5))
@@ -94,7 +94,7 @@ struct CallStartTests {
     var world = CoreWorld(2) { index, configuration in
       configuration.offersRendezvous = index == 1
     }
-    world.hosts[0].node.setFinders(rendezvousServers: 1, others: false)
+    world.hosts[0].node.setFinders(rendezvousServers: 1, peers: false, dht: false)
     world.passes = { from, _, _ in from == 0 || answers }
     let server = world.hosts[1].address
     world.call(0) { $0.setRendezvous([Contact(server)], at: $1) }

@@ -16,6 +16,8 @@ private struct Sharing {
   init() {
     world.offer(2, of: .camera, by: 0)
     world.offer(3, of: .screen, by: 0)
+    // The first frames come when the probes have shown what the path carries.
+    world.run(for: .milliseconds(155))
     world.join("streams", Self.key)
     world.run(for: .seconds(5))
   }

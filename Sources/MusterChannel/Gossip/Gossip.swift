@@ -71,7 +71,7 @@ public struct Gossip: Sendable {
   static let comparisonInterval = Duration.seconds(1)
   /// The first anti-entropy interval, which doubles until this document equals that of a neighbour:
   /// a newcomer waits for that before it starts a call.
-  static let firstComparisonInterval = Duration.milliseconds(100)
+  static let firstComparisonInterval = Duration.milliseconds(20)
   static let comparisonJitter = 0.2
   /// The pause before an entry requested from one neighbour is requested from another.
   static let askedElsewhereAfter = Duration.seconds(1)

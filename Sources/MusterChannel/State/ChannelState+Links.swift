@@ -88,6 +88,7 @@ extension ChannelState {
           rights.admits($0, from: peer)
         }
         state.apply(outputs, at: now, &out)
+        if case .digest(let theirs) = message { state.endInitialSync(ifEqual: theirs) }
       case .probe(let target, let token):
         state.execute(
           state.detector.receiveProbe(target, token: token, from: peer, at: now), at: now, &out)
@@ -100,6 +101,15 @@ extension ChannelState {
         break
       }
     }
+  }
+
+  /// Ends the wait for the neighbours' parts of the document once it is equal to that of one, and
+  /// all have said who they are.
+  private mutating func endInitialSync(ifEqual theirs: DocumentDigest) {
+    guard initialSyncDeadline != nil, theirs == gossip.document.digest, hasHeardAllNeighbours
+    else { return }
+    initialSyncDeadline = nil
+    changes.call = true
   }
 
   /// The boot id in a member's newest presence, whether that run is reachable or not; nil if the

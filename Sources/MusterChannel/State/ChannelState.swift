@@ -297,6 +297,9 @@ public struct ChannelState: Sendable {
   /// node that starts a call earlier may not know of one that others are in.
   public var comparedAt: Instant? { gossip.comparedAt }
 
+  /// Whether every neighbour has said who it is; it says first which call it is in.
+  public var hasHeardAllNeighbours: Bool { neighbours.keys.allSatisfy { isInSameRun($0) } }
+
   /// The end of the wait for a new neighbour's part of the document; nil at other times. Until
   /// then, a new call is not reported and none should be started, so that the first event of a call
   /// names all its current participants.

@@ -40,6 +40,8 @@ struct CandidateProber: Sendable {
 
   var isEmpty: Bool { entries.isEmpty }
 
+  func isProbing(under key: KeyID) -> Bool { entries.contains { $0.key.key == key } }
+
   var deadline: Instant? {
     entries.compactMap { soonest($0.value.nextAt, $0.value.silentAt) }.min()
   }

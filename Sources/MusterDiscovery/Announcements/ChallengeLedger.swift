@@ -94,6 +94,11 @@ struct ChallengeLedger: Sendable {
     return .ask
   }
 
+  /// The authors under a key that were last challenged at this time or later.
+  func asked(under key: KeyID, since: Instant) -> [NodeID] {
+    authors.filter { $0.key.key == key && $0.value.askedAt >= since }.map(\.key.peer)
+  }
+
   /// Records that the author answered, which proves the run live, and restores its budget.
   mutating func answered(_ author: SessionLinkID, bootID: UInt64) {
     _ = authors.update(author) { entry in

@@ -157,6 +157,18 @@ public struct Discovery: Sendable {
     for peer in linkedPeers { candidateProber.end(peer) }
   }
 
+  /// Whether somebody in a channel may still be found soon: one whose announcement was challenged
+  /// since this time, one with candidate addresses, or a configured peer without a link.
+  public func isSeeking(in channel: ChannelID, challengedSince since: Instant) -> Bool {
+    if peers.hasUnlinked(for: channel) { return true }
+    return channels.contains { entry in
+      guard entry.channel == channel else { return false }
+      return candidateProber.isProbing(under: entry.id)
+        || challenges.asked(under: entry.id, since: since)
+          .contains { $0 != identity.id && !entry.proven.contains($0) }
+    }
+  }
+
   /// Handles a datagram; an unauthenticated one is not answered.
   public mutating func receive(
     _ datagram: [UInt8], from source: Address, at now: Instant

@@ -73,6 +73,11 @@ struct ConfiguredPeers: Sendable {
   var addresses: [Address] { peers.map(\.address) }
   var deadline: Instant? { peers.map(\.nextAt).min() }
 
+  /// Whether a contact that serves the channel has no link.
+  func hasUnlinked(for channel: ChannelID) -> Bool {
+    peers.contains { !$0.isLinked && $0.contact.serves(channel) }
+  }
+
   /// Replaces the list; known contacts keep their schedule, and new ones are due at once, like
   /// those that serve other channels than before.
   mutating func set(_ contacts: [Contact], linked: [Address], at now: Instant) {

@@ -40,7 +40,7 @@ extension AdversarySimulation {
     let wall = WallTime.seconds(now) * 1000
     input(index) { node, clock in
       node.setWallClock(millisecondsSince1970: wall, at: clock)
-      node.setFinders(rendezvousServers: 0, others: true)
+      node.setFinders(rendezvousServers: 0, peers: true, dht: false)
       return []
     }
     input(index) { $0.setOwnAddresses([own], at: $1) }

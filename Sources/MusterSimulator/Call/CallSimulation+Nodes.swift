@@ -92,7 +92,7 @@ extension CallSimulation {
     let wall = WallTime.seconds(now) * 1000
     input(index) { node, clock in
       node.setWallClock(millisecondsSince1970: wall, at: clock)
-      node.setFinders(rendezvousServers: 0, others: false)
+      node.setFinders(rendezvousServers: 0, peers: false, dht: false)
       return []
     }
     input(index) { $0.setOwnAddresses([own], at: $1) }

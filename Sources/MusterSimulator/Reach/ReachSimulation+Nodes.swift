@@ -145,7 +145,7 @@ extension ReachSimulation {
     let wall = WallTime.seconds(now) * 1000
     input(index) { node, clock in
       node.setWallClock(millisecondsSince1970: wall, at: clock)
-      node.setFinders(rendezvousServers: servers.count, others: false)
+      node.setFinders(rendezvousServers: servers.count, peers: false, dht: false)
       return []
     }
     input(index) { $0.setOwnAddresses(own, at: $1) }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef SOL_NETLINK
@@ -35,6 +36,7 @@ int muster_udp_open(int family, const void *sockaddr, unsigned sockaddr_len, int
   int fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
   if (fd < 0) return -errno;
   set_int(fd, SOL_SOCKET, SO_BROADCAST, 1);
+  set_int(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
   if (reuse) set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
   if (buffer_bytes > 0) {
     enlarge(fd, SO_RCVBUF, SO_RCVBUFFORCE, buffer_bytes);
@@ -77,6 +79,69 @@ int muster_join_group(int fd, int family, const void *group_addr_bytes, unsigned
     result = setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request);
   }
   return result == 0 || errno == EADDRINUSE ? 0 : -errno;
+}
+
+// The most datagrams of one call; a busy call brings some tens of them in a turn of a busy node.
+#define MOST_RECEIVED 32
+
+static int64_t since_1970(const struct timespec *time) {
+  return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+static int64_t kernel_time(struct msghdr *message) {
+  for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
+       header = CMSG_NXTHDR(message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_TIMESTAMPNS) continue;
+    struct timespec time;
+    memcpy(&time, CMSG_DATA(header), sizeof time);
+    return since_1970(&time);
+  }
+  return 0;
+}
+
+static void fill_source(muster_datagram *out, const struct sockaddr_storage *source) {
+  out->family = source->ss_family;
+  if (source->ss_family == AF_INET) {
+    const struct sockaddr_in *v4 = (const void *)source;
+    memcpy(out->host, &v4->sin_addr, 4);
+    out->port = ntohs(v4->sin_port);
+  } else if (source->ss_family == AF_INET6) {
+    const struct sockaddr_in6 *v6 = (const void *)source;
+    memcpy(out->host, &v6->sin6_addr, 16);
+    out->port = ntohs(v6->sin6_port);
+    out->zone = v6->sin6_scope_id;
+  }
+}
+
+int muster_receive(int fd, void *buffer, unsigned size, muster_datagram *out, unsigned count) {
+  struct sockaddr_storage sources[MOST_RECEIVED];
+  struct iovec parts[MOST_RECEIVED];
+  _Alignas(struct cmsghdr) char controls[MOST_RECEIVED][CMSG_SPACE(sizeof(struct timespec))];
+  struct mmsghdr messages[MOST_RECEIVED];
+  if (count > MOST_RECEIVED) count = MOST_RECEIVED;
+  for (unsigned i = 0; i < count; i++) {
+    parts[i] = (struct iovec){.iov_base = (char *)buffer + (size_t)i * size, .iov_len = size};
+    messages[i] = (struct mmsghdr){.msg_hdr = {.msg_name = &sources[i],
+                                               .msg_namelen = sizeof sources[i],
+                                               .msg_iov = &parts[i],
+                                               .msg_iovlen = 1,
+                                               .msg_control = controls[i],
+                                               .msg_controllen = sizeof controls[i]}};
+  }
+  int received;
+  do received = recvmmsg(fd, messages, count, MSG_DONTWAIT, NULL);
+  while (received < 0 && errno == EINTR);
+  if (received < 0) return -errno;
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  for (int i = 0; i < received; i++) {
+    out[i] = (muster_datagram){.length = messages[i].msg_len};
+    // The source is not known if the kernel gave none.
+    if (messages[i].msg_hdr.msg_namelen > 0) fill_source(&out[i], &sources[i]);
+    int64_t time = kernel_time(&messages[i].msg_hdr);
+    out[i].age = time ? since_1970(&now) - time : 0;
+  }
+  return received;
 }
 
 static int send_message(int fd, const struct msghdr *message) {

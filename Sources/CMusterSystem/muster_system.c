@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@ int muster_thread_name(const char *name) {
   return -pthread_setname_np(pthread_self(), cut);
 }
 
+void muster_thread_lower_priority(void) { setpriority(PRIO_PROCESS, (id_t)gettid(), 5); }
+
 int muster_wake_open(void) {
   int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   return fd < 0 ? -errno : fd;
@@ -22,6 +25,18 @@ int muster_wake_open(void) {
 void muster_wake_signal(int fd) {
   uint64_t one = 1;
   if (write(fd, &one, sizeof one) < 0) return;  // a full counter is already readable
+}
+
+void muster_wake_drain(int fd) {
+  uint64_t count;
+  if (read(fd, &count, sizeof count) < 0) return;  // somebody else has drained it
+}
+
+int muster_poll(struct pollfd *descriptors, uint32_t count, int64_t nanoseconds) {
+  struct timespec timeout = {.tv_sec = nanoseconds / 1000000000,
+                             .tv_nsec = nanoseconds % 1000000000};
+  int ready = ppoll(descriptors, count, nanoseconds < 0 ? NULL : &timeout, NULL);
+  return ready < 0 ? -errno : ready;
 }
 
 static int64_t clock_nanoseconds(clockid_t clock) {

@@ -35,6 +35,9 @@ public enum Event: Sendable {
   case callModerated(channel: String, Moderation, by: NodeID)
   case message(channel: String, TextMessage)
   case callState(channel: String, CallState)
+  /// The steps that this node has taken in the call for lack of CPU have changed; 0 for none, up to
+  /// 8.
+  case callCPU(channel: String, step: Int)
   /// The dominant speaker of the call, which may be this node; nil after the former one has gone.
   case callSpeaker(channel: String, NodeID?)
   case linkUp(channel: String, NodeID, address: Address?, via: NodeID?)

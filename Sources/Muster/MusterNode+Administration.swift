@@ -7,7 +7,7 @@ extension MusterNode {
   func openControl() async {
     guard let dataDirectory else { return }
     do {
-      control = try await ControlSocket.open(in: dataDirectory, on: loop) { [weak self] command in
+      control = try await ControlSocket.open(in: dataDirectory) { [weak self] command in
         guard let self else {
           return .failure(MusterError("the node is about to end", hint: "try again"))
         }

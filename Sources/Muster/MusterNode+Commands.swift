@@ -34,7 +34,7 @@ extension MusterNode {
     let end = now + .seconds(5)
     while node.isWaitingForDisk(in: channel), now < end, !isStopping {
       await withCheckedContinuation { (written: CheckedContinuation<Void, Never>) in
-        loop.scheduleTask(in: .milliseconds(2)) { written.resume() }
+        loop.schedule(at: now + .milliseconds(2)) { written.resume() }
       }
     }
   }

@@ -38,6 +38,8 @@ extension MusterNode {
         ["by": "\(record.by)", "muted": "\(record.muted)", "removed": "\(record.removed)"])
     case .callState(let channel, let state):
       logger.info("call state", metadata: ["channel": "\(channel)", "state": "\(state.rawValue)"])
+    case .callCPU(let channel, let step):
+      logger.info("short of CPU", metadata: ["channel": "\(channel)", "step": "\(step)"])
     case .layer(let channel, let member, let stream, let direction, let from, let to, let why):
       decided(
         "layer changed", channel, member,

@@ -1,13 +1,12 @@
 import MusterBase
 import MusterCore
 import MusterNetwork
-import NIOCore
 
 /// Methods for tracking changes of this machine's network interfaces.
 extension MusterNode {
   /// The delay that combines the kernel's separate reports of a new address and its routes.
-  private static let changesBelongTogether = TimeAmount.milliseconds(10)
-  private static let changesWait = TimeAmount.milliseconds(500)
+  private static let changesBelongTogether = Duration.milliseconds(10)
+  private static let changesWait = Duration.milliseconds(500)
 
   func updateInterfaces() {
     let all = NetworkInterface.list()
@@ -20,8 +19,8 @@ extension MusterNode {
     announceOwnAddresses()
   }
 
-  func watchNetwork() async {
-    networkChanges = await NetworkChanges.watch(on: loop) { [weak self] in
+  func watchNetwork() {
+    networkChanges = NetworkChanges.watch(on: loop) { [weak self] in
       self?.assumeIsolated { $0.networkChanged() }
     }
   }
@@ -30,7 +29,7 @@ extension MusterNode {
     guard !isLookingAgain, !isStopping else { return }
     isLookingAgain = true
     let delay = looks.take(at: now) ? Self.changesBelongTogether : Self.changesWait
-    loop.scheduleTask(in: delay) { [weak self] in
+    loop.schedule(at: now + delay) { [weak self] in
       self?.assumeIsolated { shell in
         shell.isLookingAgain = false
         guard !shell.isStopping else { return }

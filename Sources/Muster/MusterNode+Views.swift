@@ -1,6 +1,7 @@
 import MusterBase
 import MusterChannel
 import MusterCore
+import MusterMedia
 import MusterWire
 
 /// The state of the node for display by its host.
@@ -23,7 +24,10 @@ extension MusterNode {
     public var callState: CallState
     /// The dominant speaker of the call that this node is in; nil if nobody has spoken.
     public var speaker: NodeID?
-    /// The videos that rest, since others rank higher for this node (`Configuration.maxStreams`).
+    /// What this node gives up in calls for lack of CPU: 0 for nothing, to 8 (`Event.callCPU`).
+    public var cpuStep: Int
+    /// The videos that rest, since others rank higher for this node (`Configuration.maxStreams`),
+    /// or since it is short of CPU.
     public var outranked: [MemberStream]
     /// The member that removed this node from the active call; nil if it may join.
     public var removedBy: NodeID?
@@ -50,7 +54,7 @@ extension MusterNode {
       return ChannelView(
         id: channel, name: name, own: own, members: members, call: node.call(in: channel),
         isInCall: node.isInCall(channel), callState: node.callState(in: channel),
-        speaker: node.dominantSpeaker(in: channel),
+        speaker: node.dominantSpeaker(in: channel), cpuStep: node.adaptation.rawValue,
         outranked: node.outrankedStreams(in: channel), removedBy: node.remover(in: channel),
         successor: node.successor(in: channel),
         moderated: members.map(\.id).filter { node.mayModerate($0, in: channel) },
@@ -78,6 +82,7 @@ extension MusterNode {
     case .callState(let state):
       updateEncoders()
       return .callState(channel: name, state)
+    case .cpu(let step): return .callCPU(channel: name, step: step.rawValue)
     case .dominantSpeaker(let member): return .callSpeaker(channel: name, member)
     case .callRefused(let refusal, let joinsNext): return refused(refusal, joinsNext: joinsNext)
     case .rolesExpired(let members):

@@ -10,12 +10,10 @@ import MusterPipeline
 import MusterStore
 import MusterSystem
 import MusterWire
-import NIOCore
-import NIOPosix
 
 /// A running node: sockets, clocks, devices and codecs around one `Node` value.
 ///
-/// The actor runs on one NIO event loop, which handles all datagrams, timers, media and commands.
+/// The actor runs on its own event loop, which handles all datagrams, timers, media and commands.
 /// While an asynchronous method is suspended, other methods may change the state of `node`.
 public actor MusterNode {
   /// This node's identity.
@@ -24,7 +22,7 @@ public actor MusterNode {
   public nonisolated let listening: [Address]
   /// The channels joined at the start.
   public nonisolated let joinedAtStart: [JoinedChannelRecord]
-  nonisolated let loop: any EventLoop
+  nonisolated let loop: PollLoop
   nonisolated let readyAt: Instant
   nonisolated let feed = EventFeed()
   /// The log of decisions, each with its reason.
@@ -68,7 +66,7 @@ public actor MusterNode {
 
   /// The event loop as the actor's executor.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
-    loop.executor.asUnownedSerialExecutor()
+    loop.asUnownedSerialExecutor()
   }
 
   private static let interfacePollSeconds: Int64 = 2
@@ -77,7 +75,7 @@ public actor MusterNode {
 
   private init(
     _ configuration: Configuration, node: consuming Node, sockets: Sockets, media: NodeMedia,
-    finding: Finding, loop: any EventLoop, opened: OpenedIdentity, joined: [JoinedChannelRecord]
+    finding: Finding, loop: PollLoop, opened: OpenedIdentity, joined: [JoinedChannelRecord]
   ) {
     self.configuration = configuration
     logger = configuration.logger
@@ -118,13 +116,11 @@ public actor MusterNode {
         hint: "the ones that are up: \(known.sorted().joined(separator: ", "))",
         kind: .usage)
     }
-    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let loop = try FileLimit.loop("muster-node")
     let reference = NodeReference(on: loop)
     let media = try await NodeMedia.open(configuration, for: reference)
-    let sockets = try await Sockets.open(listen: listen, lan: configuration.lan, on: loop) {
-      DatagramHandler { datagrams in
-        reference.onLoop { $0.received(datagrams) }
-      }
+    let sockets = try Sockets.open(listen: listen, lan: configuration.lan, on: loop) { datagrams in
+      reference.onLoop { $0.received(datagrams) }
     }
     var entropy = Entropy.system
     let node = Node(
@@ -145,6 +141,7 @@ public actor MusterNode {
   }
 
   private func begin(_ channels: [ChannelOpening.Result], warnings: [MusterError]) {
+    timers.begin { [weak self] in self?.assumeIsolated { $0.timerFired() } }
     for warning in warnings { emit(.warning(warning)) }
     if configuration.lan, !sockets.hasDiscoveryPort {
       emit(
@@ -187,7 +184,9 @@ public actor MusterNode {
     swap(&outputs, &receivedOutputs)
     let now = now
     for datagram in datagrams {
-      node.receive(datagram.bytes, from: datagram.source, at: now, into: &outputs)
+      node.receive(
+        datagram.bytes, from: datagram.source, arrivedAt: datagram.arrivedAt, at: now,
+        into: &outputs)
     }
     perform(outputs)
     outputs.removeAll(keepingCapacity: true)
@@ -240,15 +239,9 @@ public actor MusterNode {
     }
     sockets.flush()
     write(writes, besides: identities)
-    armTimer()
+    timers.wake(at: node.deadline)
     guard hasEvents else { return }
     reportOwnChanges()
-  }
-
-  private func armTimer() {
-    guard let due = node.deadline else { return }
-    guard timers.needsWake(at: due) else { return }
-    timers.wake(at: due, now: now) { [weak self] in self?.assumeIsolated { $0.timerFired() } }
   }
 
   private func timerFired() {
@@ -291,11 +284,11 @@ public actor MusterNode {
     await serviceWithdrawn
     timers.cancel()
     await control?.close()
-    await networkChanges?.close()
+    networkChanges?.close()
     for thread in media.stop() { await thread.ended() }
     await finding.dht?.table.stop()
     await store?.close()
-    for channel in sockets.takeChannels() { try? await channel.close() }
+    sockets.close()
     await portClosed
     feed.finish()
   }

@@ -1,17 +1,17 @@
 import MusterBase
 import MusterPipeline
-import NIOCore
+import MusterSystem
 
 /// The node, for what calls it but must not hold it: its sockets and media threads.
 final class NodeReference: @unchecked Sendable {
-  private let loop: any EventLoop
+  private let loop: PollLoop
   // Written once, on the event loop, and read only there.
   private weak var node: MusterNode?
 
-  init(on loop: any EventLoop) { self.loop = loop }
+  init(on loop: PollLoop) { self.loop = loop }
 
   /// Sets the node; what came before was for nobody.
-  func set(_ node: MusterNode) async { try? await loop.submit { self.node = node }.get() }
+  func set(_ node: MusterNode) async { await loop.submit { self.node = node } }
 
   /// Calls `body` on the event loop, from any thread, unless the node is gone by then.
   func execute(_ body: @escaping @Sendable (isolated MusterNode) -> Void) {

@@ -1,42 +1,33 @@
 import MusterBase
-import NIOCore
+import MusterSystem
 
 /// The timers of a node: one for its next deadline, and those that repeat. Confined to the event
 /// loop, and cancelled with this object, wherever that is released.
 final class NodeTimers {
-  private let loop: any EventLoop
-  private var wake: Scheduled<Void>?
-  private var wakesAt: Instant?
-  private var isCancelled = false
-  private var repeated: [RepeatedTask] = []
+  private let loop: PollLoop
+  private var wake: PollLoop.Timer?
+  private var repeated: [PollLoop.Timer] = []
   /// The numbers of wake-ups by reason.
   private(set) var wakes = WakeCounters()
 
-  init(on loop: any EventLoop) { self.loop = loop }
+  init(on loop: PollLoop) { self.loop = loop }
 
   deinit { cancel() }
 
-  /// Whether a timer has to be set, because none is for `due` or earlier.
-  func needsWake(at due: Instant) -> Bool { !isCancelled && wakesAt.map { $0 > due } ?? true }
+  /// Sets what is called at the next deadline.
+  func begin(_ body: @escaping @Sendable () -> Void) { wake = loop.timer(body) }
 
-  /// Calls `body` on the loop at `due`, in place of the time set before.
-  func wake(at due: Instant, now: Instant, _ body: @escaping @Sendable () -> Void) {
-    wake?.cancel()
-    wakesAt = due
-    wake = loop.scheduleTask(in: .nanoseconds(max(0, (due - now).wholeNanoseconds)), body)
-  }
+  /// Wakes the node at `due`, in place of the time set before; nil for never.
+  func wake(at due: Instant?) { wake?.set(due) }
 
   /// Notes that the node was woken, with what the node had to do next.
   func woke(for reason: Wake?, at now: Instant) {
-    wakesAt = nil
     wakes.count(reason, at: now)
   }
 
   /// Calls `body` on the loop every `seconds`.
   func every(_ seconds: Int64, _ body: @escaping @Sendable () -> Void) {
-    let interval = TimeAmount.seconds(seconds)
-    let task = loop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in body() }
-    repeated.append(task)
+    repeated.append(loop.every(.seconds(seconds), body))
   }
 
   func cancelRepeated() {
@@ -46,7 +37,6 @@ final class NodeTimers {
 
   /// Cancels all timers for good.
   func cancel() {
-    isCancelled = true
     cancelRepeated()
     wake?.cancel()
   }

@@ -7,10 +7,16 @@ public struct EncoderTarget: Equatable, Sendable {
   /// The number of temporal layers that somebody gets, from the base layer on; the others need not
   /// be encoded.
   public var temporalLayers: Int
+  /// Whether the encoder works fast rather than well, because the CPU is short.
+  public var isQuick: Bool
 
-  public init(layer: Int, kilobitsPerSecond: Int, temporalLayers: Int = TemporalLayers.count) {
+  public init(
+    layer: Int, kilobitsPerSecond: Int, temporalLayers: Int = TemporalLayers.count,
+    isQuick: Bool = false
+  ) {
     self.layer = layer
     self.kilobitsPerSecond = kilobitsPerSecond
     self.temporalLayers = temporalLayers
+    self.isQuick = isQuick
   }
 }

@@ -159,6 +159,9 @@ struct TerminalScreen {
       }
       lines.append(line(for: member, in: channel, quality: quality(peer, in: channel)))
     }
+    if channel.cpuStep > 0 {
+      lines.append(Style.loud("  this computer is busy: less video is sent and received"))
+    }
     if channel.members.isEmpty { lines.append(Style.dim("  nobody else yet")) }
     for pair in statistics?.relayed ?? [] where pair.channel == channel.name {
       let names = pair.members.map { name(of: $0, in: channel) }

@@ -54,6 +54,10 @@ struct Congestion: Sendable {
   /// The time without packets that ask for reports after which padding asks, such as where a path
   /// had no room even for stills, and there is no audio.
   private static let askInterval = Duration.seconds(3)
+  /// The time for which a packet may wait for this node's CPU without counting as late. Beyond it
+  /// the sender is to send less at once, as for a queue in the network: requests for less would
+  /// come too late.
+  private static let toleratedWait = Duration.milliseconds(250)
   /// The rate of audio in packets of 20 ms, and of reports on as much, before they are measured.
   private static let audioRate = DataRate(kbps: 70)
 
@@ -123,11 +127,12 @@ struct Congestion: Sendable {
     at now: Instant
   ) {
     guard packet.capabilities.contains(.congestionFeedback) else { return }
+    let arrivedAt = max(packet.arrivedAt, now + (.zero - Self.toleratedWait))
     if reporters.index(of: link) == nil { reporters[link] = LinkReporter() }
     _ = reporters.update(link) {
       $0.received(
         packet.number, payload, overhead: packet.bytes - payload.count + route.overheadBytes,
-        of: packet.session, at: now)
+        of: packet.session, arrivedAt: arrivedAt, at: now)
     }
   }
 
@@ -160,13 +165,13 @@ struct Congestion: Sendable {
     } ?? false
   }
 
-  /// Takes a report of a peer. Returns the paths that it is about, and the round trips that it
-  /// shows.
+  /// Takes a report of a peer, which arrived at this time. Returns the paths that it is about, and
+  /// the round trips that it shows.
   mutating func reported(
-    _ payload: [UInt8], on link: SessionLinkID, at now: Instant
+    _ payload: [UInt8], on link: SessionLinkID, arrivedAt: Instant, at now: Instant
   ) -> [(path: PathID, roundTrip: Duration?)] {
     guard let feedback = try? CongestionFeedback(decoding: payload) else { return [] }
-    let reports = histories.update(link) { $0.reported(feedback, at: now) } ?? []
+    let reports = histories.update(link) { $0.reported(feedback, at: arrivedAt) } ?? []
     return reports.map { report in
       let path = PathID(peer: link.peer, route: report.route)
       _ = paths.update(path) {

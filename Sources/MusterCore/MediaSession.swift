@@ -62,7 +62,9 @@ struct MediaSession: HasDeadline, Sendable {
     let layers = streams.layers(of: stream)
     guard let call, call.outgoingRights[stream] == nil, let request = requested[stream.index]
     else { return nil }
-    return LayerChoice.step(for: request, among: layers).map { ($0, layers) }
+    return LayerChoice.step(for: request, among: layers).map {
+      (streams.adaptation.limited($0, of: layers.count), layers)
+    }
   }
 
   /// The share of the link's bandwidth in percent that a stream gets of those that the peer

@@ -89,8 +89,9 @@ extension MediaSessions {
   ) {
     guard let requested = sessions[at: index].requested[stream.index] else { return }
     let prevented = sessions[at: index].call?.outgoingRights[stream]
+    let adaptation = local.streams.adaptation
     let selection = sessions[at: index].call?.outgoing.withStream(stream) {
-      $0.select(step, for: requested, among: layers, prevented: prevented, at: now)
+      $0.select(step, for: requested, among: layers, adaptation, prevented: prevented, at: now)
     }
     if let change = selection?.change {
       out.append(Self.event(change, .sent, of: stream, sessions.keys[index]))
@@ -125,7 +126,8 @@ extension MediaSessions {
       let isSimilar = last.map { abs(next - $0) * 100 < $0 * Self.similarPercent } ?? false
       return EncoderTarget(
         layer: layer, kilobitsPerSecond: isSimilar ? last ?? next : next,
-        temporalLayers: temporalLayers[layer])
+        temporalLayers: temporalLayers[layer],
+        isQuick: local.streams.adaptation.isEncodingQuickly)
     }
   }
 
@@ -139,8 +141,10 @@ extension MediaSessions {
         let request = sessions[at: index].requested[stream.index]
       else { continue }
       if let target = sent.target {
-        let most = LayerChoice.step(for: request, among: layers)?.temporalLayers ?? 1
-        result[target] = max(result[target], most)
+        let most = LayerChoice.step(for: request, among: layers).map {
+          local.streams.adaptation.limited($0, of: layers.count)
+        }
+        result[target] = max(result[target], most?.temporalLayers ?? 1)
       }
       if let current = sent.current, current != sent.target {
         let encoded = former.first { $0.layer == current }?.temporalLayers ?? 1

@@ -26,12 +26,12 @@ extension MediaSessions {
   /// and offered.
   mutating func updateRequests(at now: Instant) -> [Output] {
     var out: [Output] = []
-    let outranked = outranked()
+    let replaced = replacedRequests()
     for index in 0..<sessions.count where sessions[at: index].call != nil {
       let link = sessions.keys[index]
       let wanted = StreamID.all.map { stream in
         let stream = MemberStream(link, stream)
-        return outranked[stream] ?? requests[stream]
+        return replaced[stream] ?? requests[stream]
       }
       let changed = sessions.update(at: index) { $0.call?.request(wanted, at: now) ?? [] }
       if !changed.isEmpty { out.append(.control(changed, over: link)) }
@@ -40,19 +40,23 @@ extension MediaSessions {
     return out
   }
 
-  /// The streams of a channel that this node does not receive because of their rank.
+  /// The streams of a channel that this node does not receive because of their rank, or of those
+  /// for which it has CPU.
   func outrankedStreams(in channel: ChannelID) -> [MemberStream] {
     sessions.keys.filter { $0.channel == channel }.flatMap { link -> [MemberStream] in
       let wanted = sessions.index(of: link).flatMap { sessions[at: $0].call?.wanted } ?? []
-      return zip(StreamID.all, wanted).filter { $1 == .outranked }.map { MemberStream(link, $0.0) }
+      return zip(StreamID.all, wanted).filter { $1 == .outranked || $1 == .shortOfCPU }
+        .map { MemberStream(link, $0.0) }
     }
   }
 
-  /// The requests that replace those for the streams that rest, since as many as this node receives
-  /// rank higher. A stream that is not sent, such as that of a muted camera, does not count.
-  private func outranked() -> PeerTable<MemberStream, VideoRequest> {
-    var resting = PeerTable<MemberStream, VideoRequest>()
-    guard let most = requests.maxStreams else { return resting }
+  /// The requests that replace others: those for streams that rest, since as many as this node
+  /// receives rank higher, and those for which it is short of CPU. A stream that is not sent, such
+  /// as that of a muted camera, does not count.
+  private func replacedRequests() -> PeerTable<MemberStream, VideoRequest> {
+    var replaced = PeerTable<MemberStream, VideoRequest>()
+    let adaptation = local.streams.adaptation
+    guard requests.maxStreams != nil || adaptation.step > .nothing else { return replaced }
     var ranked: [(rank: VideoRank, isSent: Bool)] = []
     for index in 0..<sessions.count {
       guard let call = sessions[at: index].call else { continue }
@@ -63,11 +67,19 @@ extension MediaSessions {
       }
     }
     ranked.sort { $0.rank.precedes($1.rank) }
+    let most = min(requests.maxStreams ?? .max, ranked.count { $0.isSent })
     var received = 0
     for (rank, isSent) in ranked {
-      if received >= most { resting[rank.stream] = .outranked } else if isSent { received += 1 }
+      if received >= requests.maxStreams ?? .max {
+        replaced[rank.stream] = .outranked
+        continue
+      }
+      if let limit = adaptation.limit(ofRank: received, among: most) {
+        replaced[rank.stream] = requests[rank.stream].adapted(to: limit)
+      }
+      if isSent { received += 1 }
     }
-    return resting
+    return replaced
   }
 
   private func rank(of stream: MemberStream, _ call: CallMedia) -> VideoRank {

@@ -6,8 +6,8 @@ import MusterWire
 ///
 /// Methods return the outputs to execute, in order. This file begins and ends sessions; `+Send`
 /// sends this node's media, `+Layers` selects layers, `+Requests` requests the video of others,
-/// `+Receive` handles media from peers, `+Speakers` determines who speaks, and `+Reports` handles
-/// RTCP and statistics.
+/// `+Receive` handles media from peers, `+Speakers` determines who speaks, `+CPU` gives up video
+/// while this node is short of CPU, and `+Reports` handles RTCP and statistics.
 struct MediaSessions: ~Copyable, Sendable {
   enum Output: Equatable {
     /// Seal this payload for the link, and send it at once.
@@ -27,6 +27,8 @@ struct MediaSessions: ~Copyable, Sendable {
   /// The dominant speakers of the calls with participants to whom there are links.
   var speakers = PeerTable<ChannelID, DominantSpeaker<NodeID>>()
   var requests: VideoRequests
+  /// Measures during calls whether this node gets the CPU time that it needs.
+  var overuse = CPUOveruseDetector()
   let reportInterval: Duration
   private let repetitionInterval: Duration
   private var prng: PRNG
@@ -76,6 +78,7 @@ struct MediaSessions: ~Copyable, Sendable {
       if let sent { _ = call.incoming.receive(sent, at: now) }
     }
     sessions[at: index].call = call
+    overuse.begin(at: now)
   }
 
   /// Ends media with a member; does nothing if no media is exchanged.
@@ -98,6 +101,7 @@ struct MediaSessions: ~Copyable, Sendable {
     sessions[at: index].bandwidth = nil
     out.append(.host(.mediaEnded(link, stream: nil)))
     out += forgetSpeaker(link)
+    hasLessToDo()
     return out + selectLayers(at: now)
   }
 
@@ -151,7 +155,9 @@ struct MediaSessions: ~Copyable, Sendable {
 
   // MARK: Time
 
-  var deadline: Instant? { soonest(local.streams.deadline, sessions.deadline) }
+  var deadline: Instant? {
+    soonest(soonest(local.streams.deadline, sessions.deadline), overuse.deadline)
+  }
 
   /// Updates the deadlines of the sessions that changed.
   mutating func refreshDeadlines() { sessions.refresh() }
@@ -161,6 +167,7 @@ struct MediaSessions: ~Copyable, Sendable {
     var out = local.streams.dueKeyframes(at: now).map { due in
       Output.host(.encodeKeyframe(due.stream, layer: due.layer))
     }
+    out += adaptToCPU(at: now)
     for index in 0..<sessions.count {
       guard let due = sessions.read(at: index, { $0.deadline }), due <= now else { continue }
       let link = sessions.keys[index]

@@ -114,13 +114,14 @@ extension Node {
 
   /// Handles a datagram of a link, received directly or in a relay's envelope.
   mutating func receiveLinkDatagram(
-    _ datagram: [UInt8], over route: Route, at now: Instant, _ out: inout [Output]
+    _ datagram: [UInt8], over route: Route, arrivedAt: Instant, at now: Instant,
+    _ out: inout [Output]
   ) {
     // Reuses the output array of the last datagram. A datagram in a relay envelope is handled while
     // that array is in use, and gets a new array.
     var outputs: [LinkEngine.Output] = []
     swap(&outputs, &linkOutputs)
-    links.receive(datagram, from: route, at: now, into: &outputs)
+    links.receive(datagram, from: route, arrivedAt: arrivedAt, at: now, into: &outputs)
     perform(outputs, at: now, &out)
     outputs.removeAll(keepingCapacity: true)
     linkOutputs = outputs

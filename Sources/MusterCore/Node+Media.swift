@@ -46,6 +46,15 @@ extension Node {
     return performed(media.sendVideo(frame, of: stream, waits: waits, at: now), at: now)
   }
 
+  /// What this node gives up in calls for lack of CPU.
+  public var adaptation: CPUAdaptation.Step { media.local.streams.adaptation.step }
+
+  /// Takes the work of the encoders since the last call: the number of captured frames, and the
+  /// mean time from capture to the end of encoding, as a share of the frame interval.
+  public mutating func noteEncoding(_ share: Double, frames: Int) {
+    media.overuse.noteEncoding(share, frames: frames)
+  }
+
   /// Sends one frame of this node's microphone to the participants of all calls in which this
   /// node may send audio.
   public mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {

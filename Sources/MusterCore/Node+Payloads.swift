@@ -24,11 +24,13 @@ extension Node {
     case .rtcp:
       let wait = videoWait(over: link, at: now)
       perform(media.receiveRTCP(payload, over: link, wait: wait, at: now), at: now, &out)
-    case .relay: receiveEnvelope(payload, over: link, at: now, &out)
+    case .relay:
+      receiveEnvelope(payload, over: link, arrivedAt: packet.arrivedAt, at: now, &out)
     case .control:
       guard let messages = try? Control.decode(payload) else { return }
       receive(messages, over: link, route, at: now, &out)
-    case .feedback: receiveFeedback(payload, over: session, at: now, &out)
+    case .feedback:
+      receiveFeedback(payload, over: session, arrivedAt: packet.arrivedAt, at: now, &out)
     case .keepalive, .path, nil: break
     }
   }

@@ -165,7 +165,8 @@ extension Node {
 
   /// Relays an envelope to another neighbour, or receives the datagram that a relay forwarded.
   mutating func receiveEnvelope(
-    _ payload: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
+    _ payload: [UInt8], over link: LinkID, arrivedAt: Instant, at now: Instant,
+    _ out: inout [Output]
   ) {
     guard !isRelayed(link), let envelope = try? RelayEnvelope(decoding: payload) else {
       relaying.counters.refused &+= 1
@@ -204,7 +205,7 @@ extension Node {
       let datagram = Array(envelope.datagram)
       switch DatagramKind(of: datagram) {
       case .handshakeInitiation, .handshakeResponse, .cookieReply, .data:
-        receiveLinkDatagram(datagram, over: route, at: now, &out)
+        receiveLinkDatagram(datagram, over: route, arrivedAt: arrivedAt, at: now, &out)
       default: break
       }
     }

@@ -56,9 +56,11 @@ extension Node {
   /// Handles congestion feedback of a peer. It measures the round trip, too: every 100 ms with
   /// video and every 250 ms with audio alone, while pings are sent once a second.
   mutating func receiveFeedback(
-    _ payload: [UInt8], over session: SessionLinkID, at now: Instant, _ out: inout [Output]
+    _ payload: [UInt8], over session: SessionLinkID, arrivedAt: Instant, at now: Instant,
+    _ out: inout [Output]
   ) {
-    for (path, roundTrip) in congestion.reported(payload, on: session, at: now) {
+    let reports = congestion.reported(payload, on: session, arrivedAt: arrivedAt, at: now)
+    for (path, roundTrip) in reports {
       if let roundTrip {
         links.paths.measured(path, roundTrip)
         roundTripChanged(of: path)

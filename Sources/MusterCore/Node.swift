@@ -249,10 +249,12 @@ public struct Node: ~Copyable, Sendable {
   }
 
   /// Handles a datagram, for hosts that read several datagrams at once and collect the outputs in
-  /// one array.
+  /// one array. `arrivedAt` is the time at which the machine received it, if it knows.
   public mutating func receive(
-    _ datagram: [UInt8], from source: Address, at now: Instant, into out: inout [Output]
+    _ datagram: [UInt8], from source: Address, arrivedAt: Instant? = nil, at now: Instant,
+    into out: inout [Output]
   ) {
+    if let arrivedAt { media.overuse.noteLoopWait(now - arrivedAt) }
     switch DatagramKind(of: datagram) {
     case .announcement, .challenge:
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)
@@ -262,7 +264,8 @@ public struct Node: ~Copyable, Sendable {
     case .rendezvousHello, .rendezvousRegistration:
       out += answerRendezvousRequest(datagram, from: source, at: now)
     case .handshakeInitiation, .handshakeResponse, .cookieReply, .data:
-      receiveLinkDatagram(datagram, over: .direct(source), at: now, &out)
+      receiveLinkDatagram(
+        datagram, over: .direct(source), arrivedAt: arrivedAt ?? now, at: now, &out)
     case nil: break
     }
     refreshDeadlines()

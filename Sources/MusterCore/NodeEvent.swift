@@ -32,6 +32,8 @@ public enum NodeEvent: Equatable, Sendable {
   case firstFrame(NodeID, StreamID, after: Duration, size: VideoSize)
   /// The layer of a stream to or from a member has changed.
   case layer(NodeID, StreamID, LayerDirection, LayerChange)
+  /// What this node gives up in calls for lack of CPU has changed.
+  case cpu(CPUAdaptation.Step)
   /// This node closed its link with a peer that is not a member, for this reason.
   case peerRefused(NodeID, Refusal)
   /// A peer whose address others know has answered at none of these, and is in touch with no member

@@ -19,6 +19,8 @@ public struct EncodedStreams: Sendable {
   /// The streams by id, at most `Limits.videoStreams`, which the key's type ensures.
   private var streams = PeerTable<StreamID, Stream>()
   private var prng: PRNG
+  /// The steps that this node has taken while it is short of CPU.
+  public var adaptation = CPUAdaptation()
 
   /// Creates an empty set; `seed` determines the initial PictureID, TL0PICIDX and KEYIDX values.
   public init(seed: UInt64) { prng = PRNG(seed: seed) }

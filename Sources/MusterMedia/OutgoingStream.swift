@@ -89,11 +89,11 @@ public struct OutgoingStream: Sendable {
   mutating func pathChanged() { (roseAt, fellAt) = (nil, nil) }
 
   /// Selects a step for the receiver's request, out of `layers`, smallest first; nil if the path
-  /// has no room for any. A non-nil `prevented` is the reason not to send the stream; no step is
-  /// then selected.
+  /// has no room for any. `adaptation` is what this node gives up for lack of CPU. A non-nil
+  /// `prevented` is the reason not to send the stream; no step is then selected.
   public mutating func select(
     _ step: LayerStep?, for requested: VideoRequest, among layers: [VideoLayer],
-    prevented: LayerReason?, at now: Instant
+    _ adaptation: CPUAdaptation = .init(), prevented: LayerReason?, at now: Instant
   ) -> Selection {
     let isNewSource = layers != offered
     let isNewRequest = requested != self.requested
@@ -115,11 +115,16 @@ public struct OutgoingStream: Sendable {
       return stop(off ?? .bandwidth)
     }
     let wasLimited = isLimited
-    isLimited = step != LayerChoice.step(for: requested, among: layers)
-    let reason = isLimited ? .bandwidth : reasonForAll(of: layers, isNewRequest: isNewRequest)
+    let all = LayerChoice.step(for: requested, among: layers)
+    let most = all.map { adaptation.limited($0, of: layers.count) }
+    isLimited = step != most
+    let reason =
+      isLimited
+      ? .bandwidth : most != all ? .cpu : reasonForAll(of: layers, isNewRequest: isNewRequest)
     guard step != target else {
       // The step stays, but it is no longer the bandwidth that limits it, or now it is.
-      if isNewRequest || isNewSource, step == current, why == .bandwidth || isLimited {
+      let isForRoom = why == .bandwidth || why == .cpu || isLimited || reason == .cpu
+      if isNewRequest || isNewSource, step == current, isForRoom {
         why = reason
       }
       return Selection()
@@ -143,8 +148,8 @@ public struct OutgoingStream: Sendable {
     let isBest =
       LayerChoice.step(for: requested, among: layers) == LayerChoice.step(for: .best, among: layers)
     if !isBest || current != nil && isNewRequest {
-      unlimitedWhy = .requested
-    } else if current == nil, why != .bandwidth {
+      unlimitedWhy = requested.why == .cpu ? .cpu : .requested
+    } else if current == nil, why != .bandwidth, why != .cpu {
       unlimitedWhy = why.onResuming
     }
     return unlimitedWhy

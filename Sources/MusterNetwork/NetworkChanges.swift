@@ -1,51 +1,33 @@
 import CMusterShims
 import MusterSystem
-import NIOCore
-import NIOPosix
 
 /// Reports changes of this machine's interfaces, addresses and routes.
 ///
 /// The report has no details: the receiver lists the interfaces again. The kernel may drop
 /// notifications (netlink(7)), so occasional polling is still needed. Ends with this object.
 package final class NetworkChanges: Sendable {
-  private let channel: any NIOCore.Channel
+  private let socket: PollLoop.Watch
 
-  private init(_ channel: any NIOCore.Channel) { self.channel = channel }
+  private init(_ socket: PollLoop.Watch) { self.socket = socket }
 
-  deinit { channel.close(promise: nil) }
+  deinit { socket.close() }
 
   /// Calls `changed` on the loop shortly after each change; nil if netlink is not available.
   package static func watch(
-    on loop: any EventLoop, changed: @escaping @Sendable () -> Void
-  ) async -> NetworkChanges? {
+    on loop: PollLoop, changed: @escaping @Sendable () -> Void
+  ) -> NetworkChanges? {
     let descriptor = muster_network_changes_open()
     guard descriptor >= 0 else { return nil }
-    let channel = try? await NIOPipeBootstrap(group: loop)
-      .channelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(Listener(changed))
+    return NetworkChanges(
+      loop.watch(descriptor) {
+        withUnsafeTemporaryAllocation(byteCount: 8192, alignment: 8) { buffer in
+          var count = 0
+          repeat { count = read(descriptor, buffer.baseAddress, buffer.count) } while count > 0
         }
-      }
-      .takingOwnershipOfDescriptor(input: descriptor).get()
-    guard let channel else {
-      MusterSystem.close(descriptor)
-      return nil
-    }
-    return NetworkChanges(channel)
+        changed()
+      })
   }
 
   /// Stops watching.
-  package func close() async { try? await channel.close() }
-
-  private final class Listener: ChannelInboundHandler, Sendable {
-    package typealias InboundIn = ByteBuffer
-
-    private let changed: @Sendable () -> Void
-
-    init(_ changed: @escaping @Sendable () -> Void) { self.changed = changed }
-
-    func channelReadComplete(context: ChannelHandlerContext) { changed() }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
-  }
+  package func close() { socket.close() }
 }

@@ -2,8 +2,6 @@ import MusterBase
 import MusterCrypto
 import MusterDiscovery
 import MusterSystem
-import NIOCore
-import NIOPosix
 
 /// A stand-alone rendezvous server: sockets, a clock and a `RendezvousServer`, without persistent
 /// state.
@@ -12,10 +10,10 @@ public actor RendezvousHost {
   public nonisolated let listening: [Address]
 
   /// The event loop that is also the actor's executor.
-  package nonisolated let loop: any EventLoop
+  package nonisolated let loop: PollLoop
   private let sockets: Sockets
   private var server = RendezvousServer(entropy: .system)
-  private var sweep: RepeatedTask?
+  private var sweep: PollLoop.Timer?
   private var portKeeping = PortKeeping()
   /// The port mapper; nil until port mapping is requested.
   private var portMapper: PortMapper?
@@ -27,10 +25,10 @@ public actor RendezvousHost {
 
   /// The event loop as the actor's executor.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
-    loop.executor.asUnownedSerialExecutor()
+    loop.asUnownedSerialExecutor()
   }
 
-  private init(sockets: Sockets, loop: any EventLoop) {
+  private init(sockets: sending Sockets, loop: PollLoop) {
     self.sockets = sockets
     self.loop = loop
     listening = sockets.bound
@@ -41,26 +39,23 @@ public actor RendezvousHost {
   public static func start(listen: String?) async throws(MusterError) -> RendezvousHost {
     try FileLimit.check()
     let address = try listen.map { text throws(MusterError) in try Sockets.listenAddress(text) }
-    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let loop = try FileLimit.loop("muster-rdv")
     let reference = HostReference()
-    let sockets = try await Sockets.open(listen: address, port: port, lan: false, on: loop) {
-      DatagramHandler { datagrams in
-        reference.host?.assumeIsolated { host in
-          for datagram in datagrams { host.received(datagram.bytes, from: datagram.source) }
-        }
+    let sockets = try Sockets.open(listen: address, port: port, lan: false, on: loop) { datagrams in
+      reference.host?.assumeIsolated { host in
+        for datagram in datagrams { host.received(datagram.bytes, from: datagram.source) }
       }
     }
     let host = RendezvousHost(sockets: sockets, loop: loop)
     // The reference is set on the event loop, where the handlers read it: a datagram may have
     // arrived already.
-    try? await loop.submit { reference.host = host }.get()
+    await loop.submit { reference.host = host }
     await host.begin()
     return host
   }
 
   private func begin() {
-    sweep = loop.scheduleRepeatedTask(initialDelay: .seconds(5), delay: .seconds(5)) {
-      [weak self] _ in
+    sweep = loop.every(.seconds(5)) { [weak self] in
       self?.assumeIsolated {
         $0.server.tick(at: BootClock.now)
         $0.maintainPortMapping()
@@ -99,7 +94,7 @@ public actor RendezvousHost {
     isStopping = true
     sweep?.cancel()
     await portMapper?.close()
-    for channel in sockets.takeChannels() { try? await channel.close() }
+    sockets.close()
   }
 }
 

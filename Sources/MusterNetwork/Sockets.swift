@@ -3,8 +3,6 @@ import MusterBase
 import MusterDiscovery
 import MusterSystem
 import MusterWire
-import NIOCore
-import NIOPosix
 
 /// The node's UDP sockets: one port for all traffic, on IPv4 and IPv6, and the discovery port that
 /// the nodes of a host share. Confined to the node's event loop; closed with this object.
@@ -25,15 +23,13 @@ package final class Sockets {
   /// may grant less.
   private static let bufferBytes: Int32 = 2 << 20
 
-  private struct Socket {
-    let descriptor: Int32
-    let channel: any NIOCore.Channel
-  }
+  /// The most system calls that read one socket before the loop turns to other work.
+  private static let readsInTurn = 4
 
-  private var v4: Socket?
-  private var v6: Socket?
-  private var discoveryV4: Socket?
-  private var discoveryV6: Socket?
+  private var v4: PollLoop.Watch?
+  private var v6: PollLoop.Watch?
+  private var discoveryV4: PollLoop.Watch?
+  private var discoveryV6: PollLoop.Watch?
   private var batch = DatagramBatch()
   /// Whether segmented sends are used; false once the kernel has refused one.
   private var canSegment = true
@@ -43,41 +39,51 @@ package final class Sockets {
   /// The node's UDP port.
   package private(set) var port: UInt16 = 0
 
-  deinit { for channel in takeChannels() { channel.close(promise: nil) } }
+  deinit { close() }
 
   /// The bound addresses, as listed in the event `ready`.
   package private(set) var bound: [Address] = []
 
-  /// Binds `listen`, or all addresses on `port` (0 for any free port) if `listen` is nil. Throws if
-  /// the address cannot be bound.
+  /// Binds `listen`, or all addresses on `port` (0 for any free port) if `listen` is nil. `receive`
+  /// is called on the loop with the datagrams of a turn together, in the order of arrival at each
+  /// socket, so that their outputs can be sent together. Throws if the address cannot be bound.
   package static func open(
-    listen: Address?, port: UInt16 = 0, lan: Bool, on loop: any EventLoop,
-    handler: @Sendable @escaping () -> DatagramHandler
-  ) async throws(MusterError) -> Sockets {
+    listen: Address?, port: UInt16 = 0, lan: Bool, on loop: PollLoop,
+    receive: @Sendable @escaping ([ReceivedDatagram]) -> Void
+  ) throws(MusterError) -> sending Sockets {
     let sockets = Sockets()
     let (v4, v6, port) = try bindPair(listen, port: port)
     sockets.port = port
-    let any: [(Int32, Bool)] = [(v4, false), (v6, true)]
-    for (descriptor, isV6) in any where descriptor >= 0 {
-      let socket = try await adopt(descriptor, on: loop, handler: handler)
-      if isV6 { sockets.v6 = socket } else { sockets.v4 = socket }
-      if let address = socket.channel.localAddress.flatMap({ Address($0) }) {
-        sockets.bound.append(address)
-      }
+    let incoming = Incoming(receive)
+    func watch(_ descriptor: Int32) -> PollLoop.Watch? {
+      descriptor < 0 ? nil : loop.watch(descriptor) { incoming.read(descriptor) }
     }
+    sockets.bound = [v4, v6].compactMap { $0 < 0 ? nil : localAddress($0) }
+    (sockets.v4, sockets.v6) = (watch(v4), watch(v6))
     guard lan else { return sockets }
     // These sockets are shared by all nodes of the host, each of which receives multicast and
     // broadcast datagrams (socket(7), SO_REUSEADDR).
-    let shared4 = udp(Address(host: .v4(0), port: Discovery.port), reuse: true)
-    if shared4 >= 0 {
-      sockets.discoveryV4 = try await adopt(shared4, on: loop, handler: handler)
-    }
-    let shared6 = udp(
-      Address(host: .v6(high: 0, low: 0, zone: 0), port: Discovery.port), reuse: true)
-    if shared6 >= 0 {
-      sockets.discoveryV6 = try await adopt(shared6, on: loop, handler: handler)
-    }
+    sockets.discoveryV4 = watch(udp(Address(host: .v4(0), port: Discovery.port), reuse: true))
+    sockets.discoveryV6 = watch(
+      udp(Address(host: .v6(high: 0, low: 0, zone: 0), port: Discovery.port), reuse: true))
     return sockets
+  }
+
+  /// What the sockets of a node receive. Confined to the loop.
+  private final class Incoming: @unchecked Sendable {
+    private let reader = DatagramReader()
+    private var datagrams: [ReceivedDatagram] = []
+    private let receive: @Sendable ([ReceivedDatagram]) -> Void
+
+    init(_ receive: @escaping @Sendable ([ReceivedDatagram]) -> Void) { self.receive = receive }
+
+    func read(_ descriptor: Int32) {
+      var reads = 1
+      while reader.read(descriptor, into: &datagrams), reads < Sockets.readsInTurn { reads += 1 }
+      guard !datagrams.isEmpty else { return }
+      receive(datagrams)
+      datagrams.removeAll(keepingCapacity: true)
+    }
   }
 
   /// Parses the value of `--listen`. Names are not resolved, because the value is an address of
@@ -170,28 +176,6 @@ package final class Sockets {
     }
   }
 
-  private static func adopt(
-    _ descriptor: Int32, on loop: any EventLoop,
-    handler: @Sendable @escaping () -> DatagramHandler
-  ) async throws(MusterError) -> Socket {
-    do {
-      let channel = try await DatagramBootstrap(group: loop)
-        .channelOption(.datagramVectorReadMessageCount, value: 16)
-        .channelOption(
-          .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 16 * 2048)
-        )
-        .channelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture {
-            try channel.pipeline.syncOperations.addHandler(handler())
-          }
-        }
-        .withBoundSocket(descriptor).get()
-      return Socket(descriptor: descriptor, channel: channel)
-    } catch {
-      throw MusterError("cannot use the UDP socket (\(error))", hint: "try again")
-    }
-  }
-
   // MARK: Sending
 
   /// Queues a datagram, to be sent by the next `flush` at the latest. Consecutive datagrams of one
@@ -227,7 +211,7 @@ package final class Sockets {
     batch.clear()
   }
 
-  private func transmitEach(_ socket: Socket, _ address: Address) {
+  private func transmitEach(_ socket: PollLoop.Watch, _ address: Address) {
     var rest = batch.bytes[...]
     while !rest.isEmpty {
       transmit(rest.prefix(batch.segment), socket, address, interface: address.zone, source: nil)
@@ -265,7 +249,7 @@ package final class Sockets {
   /// into datagrams of that size.
   @discardableResult
   private func transmit(
-    _ bytes: ArraySlice<UInt8>, _ socket: Socket, _ destination: Address, interface: UInt32,
+    _ bytes: ArraySlice<UInt8>, _ socket: PollLoop.Watch, _ destination: Address, interface: UInt32,
     source: Address?, segment: UInt16 = 0
   ) -> Int32 {
     let family = destination.isIPv6 ? AF_INET6 : AF_INET
@@ -300,9 +284,9 @@ package final class Sockets {
     }
   }
 
-  /// Returns the NIO channels of all sockets for closing; no datagram can be sent afterwards.
-  package func takeChannels() -> [any NIOCore.Channel] {
-    defer { (v4, v6, discoveryV4, discoveryV6) = (nil, nil, nil, nil) }
-    return [v4, v6, discoveryV4, discoveryV6].compactMap { $0?.channel }
+  /// Closes all sockets, on the loop; no datagram can be sent afterwards.
+  package func close() {
+    for socket in [v4, v6, discoveryV4, discoveryV6] { socket?.close() }
+    (v4, v6, discoveryV4, discoveryV6) = (nil, nil, nil, nil)
   }
 }

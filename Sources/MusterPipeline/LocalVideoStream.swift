@@ -17,6 +17,9 @@ package final class LocalVideoStream: Sendable {
     /// `encode` is called for it.
     case format(VideoFormat?, revision: Int)
     case frame(EncodedFrame, revision: Int)
+    /// The mean time from capture to the end of encoding of so many frames, as a share of the frame
+    /// interval.
+    case pace(Double, frames: Int)
     case failed(MusterError)
   }
 
@@ -104,7 +107,9 @@ package final class LocalVideoStream: Sendable {
   // MARK: The thread
 
   private func run() {
+    WorkerThread.lowerPriority()
     var encoder = SimulcastEncoder()
+    var pace = EncodingPace()
     var turn: DeviceSlot<any VideoSource>.Turn?
     var number = 0
     var last = Instant.zero
@@ -119,14 +124,17 @@ package final class LocalVideoStream: Sendable {
         guard captured.capturedAt > last else { continue }
         last = captured.capturedAt
         number &+= 1
-        encode(captured, number, &encoder)
+        encode(captured, number, &encoder, &pace)
       } catch { slot.failed(turn, error) }
     }
   }
 
   private func encode(
-    _ captured: CapturedFrame, _ number: Int, _ encoder: inout SimulcastEncoder
+    _ captured: CapturedFrame, _ number: Int, _ encoder: inout SimulcastEncoder,
+    _ pace: inout EncodingPace
   ) {
+    let takenAt = BootClock.now
+    pace.took(takenAt - captured.capturedAt, at: takenAt)
     let (work, revision, format, change) = controls.withLock { controls in
       let hasChanged = controls.format.take(captured.format, at: captured.capturedAt)
       let change = hasChanged ? controls.formatChanged() : nil
@@ -135,9 +143,16 @@ package final class LocalVideoStream: Sendable {
       )
     }
     if let change { deliver(change) }
-    guard let format, !work.due.isEmpty, BootClock.now - captured.capturedAt < Self.staleness else {
-      return
+    guard let format, !work.due.isEmpty else { return }
+    defer {
+      let now = BootClock.now
+      if let report = pace.encoded(
+        now - captured.capturedAt, framesPerSecond: format.framesPerSecond, at: now)
+      {
+        deliver(.pace(report.share, frames: report.frames))
+      }
     }
+    guard takenAt - captured.capturedAt < Self.staleness else { return }
     encoder.setFormat(format)
     do {
       try encoder.encode(captured, work) { handOver($0, revision) }

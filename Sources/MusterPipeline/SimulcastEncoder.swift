@@ -55,6 +55,7 @@ struct SimulcastEncoder {
       if let former { encoder = former } else { encoder = try makeEncoder(target) }
       encoders[layer] = encoder
       encoder.setBitrate(target.kilobitsPerSecond)
+      encoder.setQuick(target.isQuick)
       guard
         let encoded = try encoder.encode(
           frame, at: captured.capturedAt,

@@ -18,6 +18,7 @@ extension Simulation {
     case .keyChangeRefused(let refusal): "keeps the key: \(refusal)"
     case .mediaHeld(_, let role): "keeps its media off as \(role.name)"
     case .callState(let state): "call \(state.rawValue)"
+    case .cpu(let step): "gives up for lack of CPU: \(step)"
     case .dominantSpeaker(let member): "\(member.map { label($0) } ?? "nobody") speaks"
     case .firstFrame(let peer, let stream, let after, let size):
       "sees the \(stream) of \(label(peer)) \(size) after "

@@ -167,7 +167,7 @@ actor PageBridge {
       speaking: flags.contains(.speaking), hasVideo: sources.contains(.video),
       hasAudio: sources.contains(.audio), hasShare: sources.contains(.share),
       mayShare: Capability.share.isAllowed(to: role, in: settings),
-      sharing: flags.contains(.sharing))
+      sharing: flags.contains(.sharing), cpuStep: channel?.cpuStep ?? 0)
   }
 
   private func member(

@@ -104,6 +104,8 @@ extension ViewSnapshot {
     public var inCall: Bool
     /// The state of its participation, as in `call.state`.
     public var callState: String
+    /// What this node gives up in calls for lack of CPU: 0 for nothing, as in `call.cpu`.
+    public var cpuStep: Int
     /// Whether the microphone is muted.
     public var audioMuted: Bool
     /// Whether the camera is muted.
@@ -125,7 +127,8 @@ extension ViewSnapshot {
     public init(
       id: String, name: String, role: String, mayStart: Bool, maySend: Bool, inCall: Bool,
       callState: String, audioMuted: Bool, videoMuted: Bool, speaking: Bool, hasVideo: Bool,
-      hasAudio: Bool, hasShare: Bool = false, mayShare: Bool = false, sharing: Bool = false
+      hasAudio: Bool, hasShare: Bool = false, mayShare: Bool = false, sharing: Bool = false,
+      cpuStep: Int = 0
     ) {
       self.id = id
       self.name = name
@@ -134,6 +137,7 @@ extension ViewSnapshot {
       self.maySend = maySend
       self.inCall = inCall
       self.callState = callState
+      self.cpuStep = cpuStep
       self.audioMuted = audioMuted
       self.videoMuted = videoMuted
       self.speaking = speaking

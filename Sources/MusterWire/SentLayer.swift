@@ -61,6 +61,8 @@ public enum LayerReason: UInt8, CaseIterable, Sendable {
   case bandwidth = 8
   /// The receiver receives the videos of others instead, which rank higher for it.
   case rank = 9
+  /// The sender or the receiver is short of CPU.
+  case cpu = 10
 
   /// The reason as it appears in events.
   public var name: String {
@@ -75,6 +77,7 @@ public enum LayerReason: UInt8, CaseIterable, Sendable {
     case .ended: "left-call"
     case .bandwidth: "bandwidth"
     case .rank: "rank"
+    case .cpu: "cpu"
     }
   }
 }

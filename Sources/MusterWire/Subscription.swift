@@ -37,7 +37,7 @@ public struct VideoRequest: Equatable, Sendable {
   public var height: UInt16
   /// The frame rate; `anyRate` for no limit.
   public var framesPerSecond: UInt8
-  /// The reason for a request of no video: `requested`, or `rank`.
+  /// The reason for the request: `requested`, `rank` for no video, or `cpu`.
   public var why: LayerReason
 
   /// The frame rate that stands for no limit.
@@ -62,6 +62,9 @@ public struct VideoRequest: Equatable, Sendable {
   /// Requests no video, because the videos of others rank higher.
   public static let outranked = VideoRequest(width: 0, height: 0, why: .rank)
 
+  /// Requests no video, because this node is short of CPU.
+  public static let shortOfCPU = VideoRequest(width: 0, height: 0, why: .cpu)
+
   /// Whether any video is requested.
   public var wantsVideo: Bool { width > 0 && height > 0 && framesPerSecond > 0 }
 
@@ -70,6 +73,15 @@ public struct VideoRequest: Equatable, Sendable {
     VideoRequest(
       width: min(width, other.width), height: min(height, other.height),
       framesPerSecond: min(framesPerSecond, other.framesPerSecond), why: why)
+  }
+
+  /// The request that a node short of CPU makes instead, for no more than `limit`.
+  public func adapted(to limit: VideoRequest) -> VideoRequest {
+    let less = limited(to: limit)
+    guard wantsVideo, less != self else { return self }
+    guard less.wantsVideo else { return .shortOfCPU }
+    return VideoRequest(
+      width: less.width, height: less.height, framesPerSecond: less.framesPerSecond, why: .cpu)
   }
 
   /// The request that asks for as much as either.
@@ -96,6 +108,7 @@ public struct VideoRequest: Equatable, Sendable {
     why = .requested
     guard !reader.isAtEnd else { return }
     framesPerSecond = try reader.u8()
-    why = try reader.u8() == LayerReason.rank.rawValue ? .rank : .requested
+    let reason = LayerReason(rawValue: try reader.u8())
+    why = reason == .rank || reason == .cpu ? reason ?? .requested : .requested
   }
 }

@@ -100,6 +100,9 @@ def messages(given):
             (Type.SUBSCRIBE, Subscription(streams.CAMERA, Request(320, 180, 15)).encode()),
             (Type.SUBSCRIBE, Subscription(
                 streams.SCREEN, Request(0, 0, ANY_RATE, Reason.RANK)).encode())),
+        "control-subscribe-cpu": _payload(
+            (Type.SUBSCRIBE, Subscription(
+                streams.CAMERA, Request(320, 180, 15, Reason.CPU)).encode())),
         "control-sent-layers": _payload(
             (Type.SENT_LAYER, SentLayer(streams.CAMERA, 640, 360, 15, Reason.BANDWIDTH).encode()),
             (Type.SENT_LAYER, SentLayer(

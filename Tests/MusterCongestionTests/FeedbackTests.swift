@@ -18,7 +18,7 @@ private struct World {
     let missing = PayloadKind(of: start) == .rtp ? bytes - Self.overhead - start.count : 0
     let payload = start + [UInt8](repeating: 0, count: missing)
     if FeedbackReporter.asks(payload) { askedBytes += payload.count + Self.overhead }
-    reporter.received(number, payload, overhead: Self.overhead, at: now)
+    reporter.received(number, payload, overhead: Self.overhead, arrivedAt: now, at: now)
   }
 
   /// Runs the clock, and sends what is due.

@@ -175,7 +175,8 @@ struct PathScript {
       report(until: first.at)
       receiverTime = first.at + clockOffset
       reporter.received(
-        first.number, first.payload, overhead: Self.overhead, at: receiverTime)
+        first.number, first.payload, overhead: Self.overhead, arrivedAt: receiverTime,
+        at: receiverTime)
     }
     report(until: now)
     while let first = reports.first, first.at <= now {

@@ -75,6 +75,8 @@ struct CoreWorld {
     let from: Address
     let to: Address
     let arrivesAt: Instant
+    /// The time at which the receiver comes to it.
+    var handledAt: Instant
 
     var kind: DatagramKind? { DatagramKind(of: datagram) }
   }
@@ -83,6 +85,8 @@ struct CoreWorld {
   private(set) var now = Instant.zero + .seconds(1000)
   /// The one-way delay of all datagrams.
   var delay = Duration.milliseconds(10)
+  /// The time for which a host's datagrams wait until its node comes to them.
+  var lag: (_ index: Int) -> Duration = { _ in .zero }
   /// Whether a datagram from one host arrives at another.
   var passes: (_ from: Int, _ to: Int, DatagramKind?) -> Bool = { _, _, _ in true }
   /// What the uplink of a host carries, with a queue of 300 ms; nil if it is unlimited.
@@ -246,19 +250,24 @@ struct CoreWorld {
   }
 
   private var nextEvent: Instant? {
-    let arrivals = flights.map(\.arrivesAt).min()
+    let arrivals = flights.map(\.handledAt).min()
     return hosts.reduce(soonest(arrivals, min(nextFrame, nextAudio))) {
       soonest($0, $1.node.deadline)
     }
   }
 
   private mutating func deliver() {
-    let due = flights.filter { $0.arrivesAt <= now }
-    flights.removeAll { $0.arrivesAt <= now }
+    let due = flights.filter { $0.handledAt <= now }
+    flights.removeAll { $0.handledAt <= now }
     for flight in due {
       for index in hosts.indices where hosts[index].isReached(at: flight.to) {
         hosts[index].received.append(flight)
-        call(index) { $0.receive(flight.datagram, from: flight.from, at: $1) }
+        call(index) { node, now in
+          var out: [Node.Output] = []
+          node.receive(
+            flight.datagram, from: flight.from, arrivedAt: flight.arrivesAt, at: now, into: &out)
+          return out
+        }
       }
     }
   }
@@ -325,13 +334,15 @@ struct CoreWorld {
       leavesAt = start + .seconds(Double(datagram.count + 28) / rate.bytes(in: .seconds(1)))
       hosts[index].uplinkBusyUntil = leavesAt
     }
-    let flight = Flight(
-      datagram: datagram, from: hosts[index].address, to: address, arrivesAt: leavesAt + delay)
+    var flight = Flight(
+      datagram: datagram, from: hosts[index].address, to: address, arrivesAt: leavesAt + delay,
+      handledAt: leavesAt + delay)
     hosts[index].sent.append(flight)
     guard let other = hosts.firstIndex(where: { $0.isReached(at: address) }),
       passes(index, other, flight.kind),
       flight.kind != .data || datagram.count >= leastSize(index)
     else { return }
+    flight.handledAt = flight.arrivesAt + lag(other)
     flights.append(flight)
   }
 }

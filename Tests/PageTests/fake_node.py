@@ -44,6 +44,7 @@ def room(channel, members=(), messages=(), in_call=True, **own):
         "self": {
             "id": OWN, "name": "Ada", "role": "presenter", "mayStart": True, "maySend": True,
             "inCall": in_call, "callState": "connected" if in_call else "disconnected",
+            "cpuStep": 0,
             "audioMuted": False, "videoMuted": False, "speaking": False, "hasVideo": True,
             "hasAudio": True, "hasShare": True, "mayShare": True, "sharing": False, **own,
         },

@@ -42,6 +42,18 @@ let controlVectors = Topic(
       ])
     },
     Vector(
+      "control-subscribe-cpu", "A subscription of a node that is short of CPU.",
+      [
+        "stream": .number(0), "width": .number(320), "height": .number(180),
+        "frames-per-second": .number(15), "reason": .number(10),
+      ]
+    ) { inputs in
+      let request = VideoRequest(
+        width: UInt16(try inputs.number("width")), height: UInt16(try inputs.number("height")),
+        framesPerSecond: UInt8(try inputs.number("frames-per-second")), why: .cpu)
+      return Control.encode([.subscribe(Subscription(.camera, request))])
+    },
+    Vector(
       "control-sent-layers", "The layer sent of one video stream, and none of another.",
       [
         "stream": .number(0), "width": .number(640), "height": .number(360),

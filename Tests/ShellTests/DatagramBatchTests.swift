@@ -1,7 +1,6 @@
 import MusterBase
 import MusterNetwork
-import NIOCore
-import NIOPosix
+import MusterSystem
 import Synchronization
 import Testing
 
@@ -43,34 +42,64 @@ private func taken(_ datagrams: [([UInt8], Address)]) -> [Bool] {
   #expect(large.count { $0 } == 54)
 }
 
-/// Sends through real sockets: the receiver sees the datagrams as they were enqueued.
-@Test func segmentedSendsKeepDatagramsApartAndInOrder() async throws {
-  let loop = MultiThreadedEventLoopGroup.singleton.next()
-  let received = Mutex<[[UInt8]]>([])
-  let (arrivals, arrival) = AsyncStream<Void>.makeStream()
-  let loopback = Address(host: .v4(0x7F00_0001), port: 0)
-  let receiver = try await Sockets.open(listen: loopback, lan: false, on: loop) {
-    DatagramHandler { datagrams in
-      for datagram in datagrams {
-        received.withLock { $0.append(datagram.bytes) }
-        arrival.yield()
-      }
+/// A receiver that keeps what arrives.
+private final class Inbox: Sendable {
+  private let received = Mutex<[ReceivedDatagram]>([])
+  private let arrivals = AsyncStream<Void>.makeStream()
+
+  func take(_ datagrams: [ReceivedDatagram]) {
+    received.withLock { $0 += datagrams }
+    for _ in datagrams { arrivals.continuation.yield() }
+  }
+
+  /// Takes the next datagrams once so many have arrived.
+  func next(_ count: Int) async -> [ReceivedDatagram] {
+    var iterator = arrivals.stream.makeAsyncIterator()
+    for _ in 0..<count { await iterator.next() }
+    return received.withLock { all in
+      defer { all = [] }
+      return all
     }
   }
-  let sender = try await Sockets.open(listen: loopback, lan: false, on: loop) {
-    DatagramHandler { _ in }
-  }
+}
+
+/// Sends through real sockets: the receiver sees the datagrams as they were enqueued.
+@Test func segmentedSendsKeepDatagramsApartAndInOrder() async throws {
+  let (loop, inbox) = (try #require(PollLoop("muster-test")), Inbox())
+  let loopback = Address(host: .v4(0x7F00_0001), port: 0)
+  let receiver = try Sockets.open(listen: loopback, lan: false, on: loop) { inbox.take($0) }
+  let sender = try Sockets.open(listen: loopback, lan: false, on: loop) { _ in }
   let target = Address(host: .v4(0x7F00_0001), port: receiver.port)
   let sizes = [1000, 1000, 1000, 400, 1200, 1200, 20, 20, 30]
   let sent = sizes.enumerated().map { datagram($1, UInt8($0)) }
   for one in sent { sender.enqueue(one, to: target) }
   sender.flush()
-  var count = 0
-  for await _ in arrivals {
-    count += 1
-    if count == sent.count { break }
-  }
-  #expect(received.withLock { $0 } == sent)
+  #expect(await inbox.next(sent.count).map(\.bytes) == sent)
   #expect(sender.bytesSent == UInt64(sizes.reduce(0, +)))
-  for channel in receiver.takeChannels() + sender.takeChannels() { try await channel.close() }
+  receiver.close()
+  sender.close()
+}
+
+/// A datagram that waits for the loop is known to have arrived before. The kernel begins to note
+/// the times some milliseconds after the first socket has asked for them.
+@Test func aDatagramArrivesBeforeTheLoopComesToIt() async throws {
+  let (loop, inbox) = (try #require(PollLoop("muster-test")), Inbox())
+  let loopback = Address(host: .v4(0x7F00_0001), port: 0)
+  let receiver = try Sockets.open(listen: loopback, lan: false, on: loop) { inbox.take($0) }
+  let sender = try Sockets.open(listen: loopback, lan: false, on: loop) { _ in }
+  let target = Address(host: .v4(0x7F00_0001), port: receiver.port)
+  var waits: [Duration] = []
+  for attempt in 0..<100 where waits.last.map({ $0 < .milliseconds(50) }) ?? true {
+    let busy = Cancellation()
+    loop.execute { _ = busy.sleep(until: BootClock.now + .seconds(60)) }
+    sender.enqueue(datagram(100, UInt8(attempt)), to: target)
+    sender.flush()
+    _ = Cancellation().sleep(until: BootClock.now + .milliseconds(50))
+    busy.cancel()
+    let now = BootClock.now
+    waits += await inbox.next(1).map { now - $0.arrivedAt }
+  }
+  #expect(waits.last.map { $0 >= .milliseconds(50) } ?? false, "\(waits)")
+  receiver.close()
+  sender.close()
 }

@@ -14,6 +14,7 @@ struct EventRecordTests {
     #"{"event":"call.started","t":2.000,"channel":"lab","call":"0a","initiator":"00ff","#
       + #""member":null,"startedAt":1700000000.125,"participants":["00ff","01ff"],"reason":null}"#,
     #"{"event":"call.state","t":2.000,"channel":"lab","state":"connected"}"#,
+    #"{"event":"call.cpu","t":2.000,"channel":"lab","step":3}"#,
     #"{"event":"call.speaker","t":2.000,"channel":"lab","member":"00ff"}"#,
     #"{"event":"call.speaker","t":2.000,"channel":"lab","member":null}"#,
     #"{"event":"link.up","t":2.000,"channel":"lab","member":"00ff","address":"10.0.0.1:9","#

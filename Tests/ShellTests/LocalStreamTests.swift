@@ -191,7 +191,7 @@ private struct Viewer {
   /// The number of the source that a frame comes from; nil for anything else.
   mutating func take(_ output: LocalVideoStream.Output) throws -> Int? {
     switch output {
-    case .failed: return nil
+    case .pace, .failed: return nil
     case .format(let format, let revision):
       guard revision > self.revision else { return nil }
       (self.format, self.revision) = (format, revision)

@@ -23,7 +23,7 @@ enum Layering {
 
   /// The other targets, each with its permitted imports, system libraries included.
   static let shells: [String: [String]] = [
-    "MusterSystem": ["MusterBase", "CMusterSystem", "Glibc"],
+    "MusterSystem": ["MusterBase", "CMusterSystem", "Glibc", "Synchronization"],
     "MusterCodecs": [
       "MusterBase", "MusterSystem", "CVPX", "COpus", "CSpeexDSP", "CYUV", "CMusterShims",
       "Synchronization",

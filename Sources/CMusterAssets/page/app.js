@@ -257,9 +257,10 @@ function setLink(state, wasStopped = false) {
 function showLink() {
   const self = snapshot?.self;
   const isCutOff = link === 'up' && self?.inCall && self.callState !== 'connected';
-  $('link').className = `link ${isCutOff ? 'waiting' : link}`;
+  const isBusy = link === 'up' && self?.inCall && self.cpuStep > 0;
+  $('link').className = `link ${isCutOff || isBusy ? 'waiting' : link}`;
   const cutOff = self?.callState === 'connecting' ? 'Connecting' : 'Reconnecting';
-  const words = { up: 'Connected', silent: 'Not responding' };
+  const words = { up: isBusy ? 'Computer busy, less video' : 'Connected', silent: 'Not responding' };
   setText($('link'), isCutOff ? cutOff : words[link] ?? 'Disconnected');
 }
 

@@ -38,6 +38,25 @@ typedef struct {
 int muster_udp_open(int family, const void *sockaddr, unsigned sockaddr_len, int reuse, int v6only,
                     int buffer_bytes);
 
+/// A datagram that was read.
+typedef struct {
+  /// The size in bytes.
+  uint32_t length;
+  /// The source: AF_INET or AF_INET6, 0 if unknown; 4 or 16 bytes in network order; the interface
+  /// index that scopes a link-local address, else 0; the port in host order.
+  int32_t family;
+  uint8_t host[16];
+  uint32_t zone;
+  uint16_t port;
+  /// The nanoseconds since the kernel received the datagram (SO_TIMESTAMPNS); 0 if it does not say.
+  /// Negative or large if the machine's clock was set meanwhile.
+  int64_t age;
+} muster_datagram;
+
+/// Reads the datagrams that wait at a socket, at most `count` and 32, each to its `size` bytes of
+/// `buffer`; longer ones are cut off. Returns their number.
+int muster_receive(int fd, void *buffer, unsigned size, muster_datagram *out, unsigned count);
+
 /// Joins a multicast group on one interface; already being a member is success.
 int muster_join_group(int fd, int family, const void *group_addr_bytes, unsigned interface_index);
 

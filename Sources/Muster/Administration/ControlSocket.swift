@@ -39,13 +39,13 @@ public final class ControlSocket: Sendable {
 
   /// Listens in `directory`, whose lock the caller holds; replaces a stale socket file.
   public static func open(
-    in directory: DataDirectory, on loop: any EventLoop, handler: @escaping Handler
+    in directory: DataDirectory, handler: @escaping Handler
   ) async throws(MusterError) -> ControlSocket {
     let path = directory.path + "/control.sock"
     unlink(path)
     do {
       let descriptor = try bind(in: directory.path)
-      let channel = try await ServerBootstrap(group: loop)
+      let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         .serverChannelOption(.backlog, value: backlog)
         .childChannelInitializer { channel in
           channel.pipeline.addHandler(Connection(handler: handler))

@@ -22,7 +22,8 @@ extension Event {
       .callLeft(let channel, _, _, _), .callEnded(let channel, _, _),
       .callHandedOver(let channel, _), .callModerated(let channel, _, _),
       .message(let channel, _), .callState(let channel, _),
-      .callSpeaker(let channel, _), .linkUp(let channel, _, _, _), .linkDown(let channel, _, _),
+      .callCPU(let channel, _), .callSpeaker(let channel, _), .linkUp(let channel, _, _, _),
+      .linkDown(let channel, _, _),
       .firstFrame(let channel, _, _, _, _), .layer(let channel, _, _, _, _, _, _):
       channel
     case .statistics, .warning, .error: nil
@@ -44,6 +45,7 @@ extension Event {
     case .callModerated(_, let moderation, let author):
       .callModerated(CallModerationRecord(moderation, by: author))
     case .callState(_, let state): .callState(CallStateRecord(state: state.rawValue))
+    case .callCPU(_, let step): .callCPU(CallCPURecord(step: step))
     case .callSpeaker(_, let member): .callSpeaker(CallSpeakerRecord(member: member?.short))
     case .message(_, let message): .message(MessageRecord(message))
     case .linkUp(_, let member, let address, let via):

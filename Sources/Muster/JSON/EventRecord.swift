@@ -23,6 +23,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case callHandedOver(CallRecord)
     case callModerated(CallModerationRecord)
     case callState(CallStateRecord)
+    case callCPU(CallCPURecord)
     case callSpeaker(CallSpeakerRecord)
     case linkUp(LinkRecord)
     case linkDown(LinkRecord)
@@ -47,6 +48,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case callHandedOver = "call.handed-over"
     case callModerated = "call.moderated"
     case callState = "call.state"
+    case callCPU = "call.cpu"
     case callSpeaker = "call.speaker"
     case linkUp = "link.up"
     case linkDown = "link.down"
@@ -93,6 +95,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
       try record.encode(to: encoder)
     case .callModerated(let record): try record.encode(to: encoder)
     case .callState(let record): try record.encode(to: encoder)
+    case .callCPU(let record): try record.encode(to: encoder)
     case .callSpeaker(let record): try record.encode(to: encoder)
     case .linkUp(let record), .linkDown(let record): try record.encode(to: encoder)
     case .firstFrame(let record): try record.encode(to: encoder)
@@ -122,6 +125,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case .callHandedOver: body = .callHandedOver(try CallRecord(from: decoder))
     case .callModerated: body = .callModerated(try CallModerationRecord(from: decoder))
     case .callState: body = .callState(try CallStateRecord(from: decoder))
+    case .callCPU: body = .callCPU(try CallCPURecord(from: decoder))
     case .callSpeaker: body = .callSpeaker(try CallSpeakerRecord(from: decoder))
     case .linkUp: body = .linkUp(try LinkRecord(from: decoder))
     case .linkDown: body = .linkDown(try LinkRecord(from: decoder))
@@ -148,6 +152,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case .callHandedOver: .callHandedOver
     case .callModerated: .callModerated
     case .callState: .callState
+    case .callCPU: .callCPU
     case .callSpeaker: .callSpeaker
     case .linkUp: .linkUp
     case .linkDown: .linkDown

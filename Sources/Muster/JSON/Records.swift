@@ -82,6 +82,12 @@ public struct CallStateRecord: Codable, Equatable, Sendable {
   public var state: String
 }
 
+/// `call.cpu`: what this node gives up in the call for lack of CPU.
+public struct CallCPURecord: Codable, Equatable, Sendable {
+  /// The step, 0 for nothing to 8.
+  public var step: Int
+}
+
 /// `call.speaker`: the dominant speaker of the call that this node is in.
 public struct CallSpeakerRecord: Codable, Equatable, Sendable {
   /// The member's id, 16 hex digits; null after the former speaker has gone.

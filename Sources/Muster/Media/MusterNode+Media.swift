@@ -5,7 +5,6 @@ import MusterDevices
 import MusterMedia
 import MusterPipeline
 import MusterWire
-import NIOCore
 
 extension MusterNode {
   /// Requests the videos that a viewer shows, in place of those of the last call, and beside what
@@ -93,6 +92,7 @@ extension MusterNode {
       guard let video = media[stream] else { return }
       video.stream.backlog.taken()
       if video.revision == revision { encoded(frame, of: video) }
+    case .pace(let share, let frames): node.noteEncoding(share, frames: frames)
     case .failed(let error): emit(.warning(error))
     }
   }
@@ -148,7 +148,7 @@ extension MusterNode {
     let due = display.add(viewed, of: stream, after: frame.delay, at: now)
     if display.hasRecovered { later { $0.restoreDisplay() } }
     guard due > now else { return }
-    loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { [weak self] in
+    loop.schedule(at: due) { [weak self] in
       self?.assumeIsolated { $0.showDue(of: stream) }
     }
   }

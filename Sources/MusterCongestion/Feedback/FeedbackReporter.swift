@@ -36,18 +36,19 @@ public struct FeedbackReporter: HasDeadline, Sendable {
   }
 
   /// Records a packet with any payload, which is no replay; `overhead` is the number of bytes that
-  /// the link and the network add to the payload, up to the IP packet.
+  /// the link and the network add to the payload, up to the IP packet. It arrived at `arrivedAt`:
+  /// the time for which it then waited for this node is no queue of the path.
   public mutating func received(
-    _ number: UInt64, _ payload: [UInt8], overhead: Int, at now: Instant
+    _ number: UInt64, _ payload: [UInt8], overhead: Int, arrivedAt: Instant, at now: Instant
   ) {
-    let isGap = log.record(number, at: now)
+    let isGap = log.record(number, at: arrivedAt)
     guard Self.asks(payload) else { return }
     self.overhead = overhead
     let header = try? RTPPacket(decoding: payload).header
     schedule.asked(
       bytes: payload.count + overhead,
       isVideo: header.map { !PayloadType.isAudio($0.payloadType) } ?? true, at: now)
-    let isGrowing = header.map { growth.add($0, at: now) } ?? false
+    let isGrowing = header.map { growth.add($0, at: arrivedAt) } ?? false
     if isGap || isGrowing { schedule.hurry() }
   }
 

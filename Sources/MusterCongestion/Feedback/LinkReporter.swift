@@ -15,7 +15,8 @@ public struct LinkReporter: HasDeadline, Sendable {
   /// Records a packet of the session with this index; see `FeedbackReporter.received`. A session is
   /// reported on from its first packet that asks for feedback.
   public mutating func received(
-    _ number: UInt64, _ payload: [UInt8], overhead: Int, of session: UInt32, at now: Instant
+    _ number: UInt64, _ payload: [UInt8], overhead: Int, of session: UInt32, arrivedAt: Instant,
+    at now: Instant
   ) {
     var index = reporters.firstIndex { $0.session == session }
     if index == nil, FeedbackReporter.asks(payload) {
@@ -23,7 +24,10 @@ public struct LinkReporter: HasDeadline, Sendable {
       reporters.append(FeedbackReporter(session: session))
       index = reporters.count - 1
     }
-    if let index { reporters[index].received(number, payload, overhead: overhead, at: now) }
+    if let index {
+      reporters[index].received(
+        number, payload, overhead: overhead, arrivedAt: arrivedAt, at: now)
+    }
   }
 
   /// The time of the next report; nil if no packet asks for one.

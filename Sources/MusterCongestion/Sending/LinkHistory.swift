@@ -32,11 +32,14 @@ public struct LinkHistory: Sendable {
     }
   }
 
-  /// Takes a report; see `SendHistory.reported`. One on another session says nothing.
-  public mutating func reported(_ feedback: CongestionFeedback, at now: Instant) -> [PathReport] {
+  /// Takes a report, which arrived at this time; see `SendHistory.reported`. One on another session
+  /// says nothing.
+  public mutating func reported(
+    _ feedback: CongestionFeedback, at arrivedAt: Instant
+  ) -> [PathReport] {
     guard let index = histories.firstIndex(where: { $0.session == feedback.session }) else {
       return []
     }
-    return histories[index].history.reported(feedback, at: now)
+    return histories[index].history.reported(feedback, at: arrivedAt)
   }
 }

@@ -95,7 +95,7 @@ struct LinkPair: ~Copyable {
   /// Encrypts one payload on one side and decrypts it on the other.
   mutating func pass(_ payload: OutgoingPayload) {
     guard let sealed = sender.seal(payload, on: link, at: now) else { return }
-    receiver.receive(sealed.datagram, from: source, at: now, into: &outputs)
+    receiver.receive(sealed.datagram, from: source, arrivedAt: now, at: now, into: &outputs)
     precondition(!outputs.isEmpty)
     outputs.removeAll(keepingCapacity: true)
   }

@@ -5,7 +5,8 @@ import MusterWire
 /// The processing of transport packets.
 extension LinkEngine {
   mutating func receiveData(
-    _ datagram: [UInt8], from source: Route, at now: Instant, into outputs: inout [Output]
+    _ datagram: [UInt8], from source: Route, arrivedAt: Instant, at now: Instant,
+    into outputs: inout [Output]
   ) {
     guard let header = DataHeader(datagram) else {
       counters.malformed += 1
@@ -31,7 +32,7 @@ extension LinkEngine {
       }
       let packet = ReceivedPacket(
         session: header.receiverIndex, number: header.counter, bytes: datagram.count,
-        capabilities: capabilities)
+        capabilities: capabilities, arrivedAt: arrivedAt)
       let arrival = Arrival(
         payload: payload, slot: slot, isElsewhere: isElsewhere, packet: packet)
       accept(arrival, position, from: source, at: now, into: &outputs)

@@ -30,6 +30,8 @@ public struct ReceivedPacket: Equatable, Sendable {
   public let bytes: Int
   /// The capabilities in force on the session.
   public let capabilities: LinkCapabilities
+  /// The time at which the machine received the datagram, before this node came to it.
+  public let arrivedAt: Instant
 }
 
 /// All links of one node, with their handshakes, sessions and path selection, as a state machine
@@ -173,17 +175,19 @@ public struct LinkEngine: ~Copyable, Sendable {
     _ datagram: [UInt8], from source: Route, at now: Instant
   ) -> [Output] {
     var outputs: [Output] = []
-    receive(datagram, from: source, at: now, into: &outputs)
+    receive(datagram, from: source, arrivedAt: now, at: now, into: &outputs)
     return outputs
   }
 
   /// Handles a datagram and appends the outputs to an array, which saves hosts an array per
   /// datagram.
   public mutating func receive(
-    _ datagram: [UInt8], from source: Route, at now: Instant, into outputs: inout [Output]
+    _ datagram: [UInt8], from source: Route, arrivedAt: Instant, at now: Instant,
+    into outputs: inout [Output]
   ) {
     switch DatagramKind(of: datagram) {
-    case .data: receiveData(datagram, from: source, at: now, into: &outputs)
+    case .data:
+      receiveData(datagram, from: source, arrivedAt: arrivedAt, at: now, into: &outputs)
     case .handshakeInitiation: outputs += receiveInitiation(datagram, from: source, at: now)
     case .handshakeResponse: outputs += receiveResponse(datagram, at: now)
     case .cookieReply: outputs += receiveCookie(datagram, at: now)

@@ -46,6 +46,7 @@ public struct EventChecker: Sendable {
     case .dominantSpeaker(let new):
       if new == speaker { return "the same member becomes the speaker twice" }
       speaker = new
+    case .cpu: return "is short of CPU, where that costs no time"
     case .callRefused, .rolesExpired, .keyChangeRefused, .mediaHeld, .firstFrame, .layer,
       .peerRefused, .unreached, .twin, .pong:
       break

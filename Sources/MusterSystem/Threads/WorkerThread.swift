@@ -25,6 +25,10 @@ package final class WorkerThread: Sendable {
   /// Waits until `body` has returned, without blocking a thread.
   package func ended() async { await ending.wait() }
 
+  /// Lets the other threads of this process, such as those of audio, run before the calling one
+  /// where the CPU is short.
+  package static func lowerPriority() { muster_thread_lower_priority() }
+
   private static func run(_ start: Start) {
     muster_thread_name(start.name)
     start.body?()

@@ -19,6 +19,7 @@ class Reason(IntEnum):
     LEFT_CALL = 7
     BANDWIDTH = 8
     RANK = 9
+    CPU = 10
 
 
 class SentLayer(NamedTuple):

@@ -10,7 +10,7 @@ _PLAIN = struct.Struct(">BHH")
 _WHOLE = struct.Struct(">BHHBB")
 VALUE_LENGTHS = (_PLAIN.size, _WHOLE.size)
 ANY_RATE = 255
-_REQUESTED, _RANK = 2, 9
+_REQUESTED, _RANK, _CPU = 2, 9, 10
 
 
 class Request(NamedTuple):
@@ -48,7 +48,8 @@ class Subscription(NamedTuple):
             stream, width, height = _PLAIN.unpack(value)
             return cls(stream, Request(width, height))
         stream, width, height, rate, reason = _WHOLE.unpack(value)
-        return cls(stream, Request(width, height, rate, _RANK if reason == _RANK else _REQUESTED))
+        known = reason if reason in (_RANK, _CPU) else _REQUESTED
+        return cls(stream, Request(width, height, rate, known))
 
 
 def layer_for(request, layers):

@@ -30,7 +30,7 @@ struct EncodingPace {
     shortest = min(shortest ?? age, age)
   }
 
-  /// Notes that a frame of this age is encoded, or too old for it; nil unless a report is due.
+  /// Notes that a frame of this age is encoded; nil unless a report is due.
   mutating func encoded(_ age: Duration, framesPerSecond: Int, at now: Instant) -> Report? {
     let usual = min(shortest ?? age, shortestBefore ?? age)
     sum += (age - usual).inSeconds * Double(framesPerSecond)

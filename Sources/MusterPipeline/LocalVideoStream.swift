@@ -143,7 +143,10 @@ package final class LocalVideoStream: Sendable {
       )
     }
     if let change { deliver(change) }
-    guard let format, !work.due.isEmpty else { return }
+    // A frame from before a layer was selected says nothing of the encoders.
+    guard let format, !work.due.isEmpty, takenAt - captured.capturedAt < Self.staleness else {
+      return
+    }
     defer {
       let now = BootClock.now
       if let report = pace.encoded(
@@ -152,7 +155,6 @@ package final class LocalVideoStream: Sendable {
         deliver(.pace(report.share, frames: report.frames))
       }
     }
-    guard takenAt - captured.capturedAt < Self.staleness else { return }
     encoder.setFormat(format)
     do {
       try encoder.encode(captured, work) { handOver($0, revision) }

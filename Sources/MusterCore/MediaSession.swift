@@ -224,24 +224,24 @@ struct CallMedia: Sendable {
       .map { OutgoingPayload(.rtp($0.header), $0.payload) }
   }
 
-  /// Handles a packet of audio from the peer: its Opus packet, after copies of those that were
-  /// missing. None if the peer's role allows no audio.
+  /// Handles a packet of audio from the peer: plays its Opus packet, after copies of those that
+  /// were missing. None if the peer's role allows no audio.
   mutating func receiveAudio(
-    _ packet: RTPPacket, roundTrip: Duration, at now: Instant
-  ) -> [ReceivedAudio] {
-    guard incomingRights.audio else { return [] }
+    _ packet: RTPPacket, roundTrip: Duration, at now: Instant, play: (ReceivedAudio) -> Void
+  ) {
+    guard incomingRights.audio else { return }
     let ssrc = packet.header.ssrc
     if incomingAudio?.ssrc != ssrc { incomingAudio = AudioReceiver(ssrc: ssrc) }
     audioPacketsReceived &+= 1
     audioBytesReceived &+= UInt64(packet.payload.count)
-    let arrivals = incomingAudio?.receive(packet, at: now) ?? []
-    return arrivals.map { arrival in
-      ReceivedAudio(
-        sequence: arrival.sequence, timestamp: arrival.timestamp, level: arrival.level,
-        payload: Array(arrival.payload),
-        capturedAt: incomingAudio?.clock.captureTime(
-          of: arrival.timestamp, clockRate: RTPTime.audioClockRate),
-        repairTime: AudioReceiver.repairTime(roundTrip: roundTrip))
+    for arrival in incomingAudio?.receive(packet, at: now) ?? [] {
+      let capturedAt = incomingAudio?.clock.captureTime(
+        of: arrival.timestamp, clockRate: RTPTime.audioClockRate)
+      play(
+        ReceivedAudio(
+          sequence: arrival.sequence, timestamp: arrival.timestamp, level: arrival.level,
+          payload: Array(arrival.payload), capturedAt: capturedAt,
+          repairTime: AudioReceiver.repairTime(roundTrip: roundTrip)))
     }
   }
 

@@ -12,11 +12,15 @@ extension MediaSessions {
     guard let index = sessions.index(of: link), let packet = try? RTPPacket(decoding: payload)
     else { return [] }
     if PayloadType.isAudio(packet.header.payloadType) {
-      let audio = sessions.update(at: index) { session in
+      var out: [Output] = []
+      sessions.update(at: index) { session in
         let roundTrip = session.roundTrip ?? Self.defaultRoundTrip
-        return session.call?.receiveAudio(packet, roundTrip: roundTrip, at: now) ?? []
+        session.call?.receiveAudio(packet, roundTrip: roundTrip, at: now) {
+          out.append(.host(.play($0, from: link)))
+        }
       }
-      return noteLevels(of: audio, from: link, at: now) + audio.map { .host(.play($0, from: link)) }
+      if !out.isEmpty { noteLevel(of: packet.header, from: link, at: now, &out) }
+      return out
     }
     guard let stream = PayloadType.video(of: packet.header.payloadType)?.stream else { return [] }
     let outputs = sessions.update(at: index) { session in

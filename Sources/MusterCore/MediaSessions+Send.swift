@@ -154,19 +154,24 @@ extension MediaSessions {
     }
   }
 
+  /// Adapts the audio that a session sends next to the conditions of its path.
+  mutating func adaptAudio(
+    to conditions: AudioSender.Conditions, forSessionAt index: Int, at now: Instant
+  ) {
+    guard local.sendsAudio else { return }
+    sessions.update(at: index) { $0.call?.outgoingAudio.adapt(to: conditions, at: now) }
+  }
+
   /// Sends one frame of this node's microphone to every participant of a call in which this node's
-  /// role and mute state allow audio. `conditions` are those of each session.
-  mutating func sendAudio(
-    _ audio: EncodedAudio, conditions: [AudioSender.Conditions], at now: Instant
-  ) -> [Output] {
+  /// role and mute state allow audio.
+  mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     guard local.sendsAudio else { return [] }
     let timestamp = local.audioTimestamps.next(capturedAt: local.mediaTime(audio.capturedAt))
     var out: [Output] = []
     out.reserveCapacity(sessions.count)
     for index in 0..<sessions.count {
-      let payload = sessions.update(at: index) { session in
-        session.call?.outgoingAudio.adapt(to: conditions[index], at: now)
-        return session.call?.sendAudio(audio, timestamp: timestamp, at: now)
+      let payload = sessions.update(at: index) {
+        $0.call?.sendAudio(audio, timestamp: timestamp, at: now)
       }
       if let payload { out.append(.send(payload, over: sessions.keys[index])) }
     }

@@ -4,29 +4,25 @@ import MusterWire
 
 /// The dominant speaker of each call, by the audio levels of what is sent and received.
 extension MediaSessions {
-  /// Adds the levels of a participant's packets.
-  mutating func noteLevels(
-    of audio: [ReceivedAudio], from link: LinkID, at now: Instant
-  ) -> [Output] {
-    var out: [Output] = []
-    for packet in audio {
-      guard let level = packet.level else { continue }
-      note(
-        level, timestamp: packet.timestamp, of: link.peer, in: link.channel, at: now, &out)
-    }
-    return out
+  /// Adds the level of a participant's packet.
+  mutating func noteLevel(
+    of packet: RTPHeader, from link: LinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard let level = packet.audioLevel else { return }
+    note(level, timestamp: packet.timestamp, of: link.peer, in: link.channel, at: now, &out)
   }
 
   /// Adds the level of a frame of this node's microphone to the calls to which it is sent.
   mutating func noteOwnLevel(
     _ level: UInt8, timestamp: UInt32, at now: Instant, _ out: inout [Output]
   ) {
-    var noted: [ChannelID] = []
+    // A level that was noted already, where channels alternate, changes nothing.
+    var noted: ChannelID?
     for index in 0..<sessions.count {
       let channel = sessions.keys[index].channel
       let isSent = sessions.read(at: index) { $0.call?.outgoingRights.audio ?? false }
-      guard isSent, !noted.contains(channel) else { continue }
-      noted.append(channel)
+      guard isSent, channel != noted else { continue }
+      noted = channel
       note(level, timestamp: timestamp, of: own, in: channel, at: now, &out)
     }
   }

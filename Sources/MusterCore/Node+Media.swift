@@ -60,8 +60,11 @@ extension Node {
   public mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     var out: [Output] = []
     if media.local.detectSpeech(level: audio.level, at: now) { out += change(at: now) { _ in } }
-    let conditions = media.sessions.keys.map { audioConditions(of: $0) }
-    perform(media.sendAudio(audio, conditions: conditions, at: now), at: now, &out)
+    for index in 0..<media.sessions.count {
+      let conditions = audioConditions(of: media.sessions.keys[index])
+      media.adaptAudio(to: conditions, forSessionAt: index, at: now)
+    }
+    perform(media.sendAudio(audio, at: now), at: now, &out)
     refreshDeadlines()
     return out
   }

@@ -202,6 +202,6 @@ private struct SlidingMinimum: Sendable {
     } else {
       minima.append((second, value))
     }
-    return minima.map(\.value).min() ?? value
+    return minima.reduce(value) { min($0, $1.value) }
   }
 }

@@ -76,6 +76,7 @@ extension MusterNode {
     core.offersRendezvous = configuration.offersRendezvous
     core.relays = configuration.relays
     core.videoBitrate = configuration.videoBitrate
+    core.uplink = configuration.uplink
     core.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
     if configuration.audioMuted { core.muted.insert(.audio) }
     if configuration.videoMuted { core.muted.insert(.video) }

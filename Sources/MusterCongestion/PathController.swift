@@ -115,6 +115,21 @@ public struct PathController: Sendable {
     return true
   }
 
+  /// Lowers an estimate that is higher than what the path may get.
+  public mutating func limit(to rate: DataRate, at now: Instant) {
+    guard estimate > rate else { return }
+    delay.set(rate, at: now)
+    updateEstimate()
+  }
+
+  /// Raises an estimate that is lower than what the path is known to carry.
+  public mutating func raise(to rate: DataRate, at now: Instant) {
+    guard estimate < rate else { return }
+    delay.set(max(rate, delay.rate), at: now)
+    loss.probed(rate)
+    updateEstimate()
+  }
+
   /// Takes the news about the path in a report. Returns the probe cluster to send now.
   public mutating func reported(_ report: PathReport, at now: Instant) -> ProbeCluster? {
     if breaker.isOver(at: now) { beginAnew() }

@@ -23,7 +23,7 @@ struct Congestion: Sendable {
   }
 
   /// A path, and the time of the last packet that asked for feedback on it.
-  private struct Entry: HasDeadline, Sendable {
+  struct Entry: HasDeadline, Sendable {
     var controller: PathController
     var pacer = Pacer<QueuedPacket>(
       estimate: PathController.start, initialWindow: initialWindow)
@@ -35,10 +35,24 @@ struct Congestion: Sendable {
     /// The link that used the path last; padding is sent over it.
     var link: SessionLinkID
 
+    /// The share of the uplink that its video gets; nil if the uplink is no limit.
+    var uplinkShare: DataRate?
+    /// The time of the last report.
+    var reportedAt: Instant?
+    /// Whether the path itself carries less than its share.
+    var ownLimit = OwnLimit()
+
     var askDeadline: Instant? {
       controller.demand > controller.estimate || !pacer.isOpen ? asksAt : nil
     }
     var deadline: Instant? { soonest(pacer.deadline, askDeadline) }
+
+    /// Sets the rate of the pacer.
+    mutating func pace(at now: Instant) {
+      let rate = controller.pacingRate
+      let share = uplinkShare.map { $0 + unpaced.value(at: now) }
+      pacer.set(rate: min(rate, share ?? rate), at: now)
+    }
   }
 
   /// The paths to one peer; a peer with more addresses loses the one that was used least recently.
@@ -63,10 +77,17 @@ struct Congestion: Sendable {
 
   private(set) var reporters = DeadlineTable<SessionLinkID, LinkReporter>()
   private var histories = PeerTable<SessionLinkID, LinkHistory>()
-  private var paths = DeadlineTable<PathID, Entry>()
+  var paths = DeadlineTable<PathID, Entry>()
+  /// The pacer of what all paths share.
+  var uplink = UplinkPacer()
+  /// The path whose turn is next, where the paths share an uplink.
+  private var turn = 0
 
   /// The time of the next report or of the next packet that waits; nil if there is none.
-  var deadline: Instant? { soonest(reporters.deadline, paths.deadline) }
+  var deadline: Instant? {
+    let release = paths.deadline.map { max($0, uplink.opensAt ?? $0) }
+    return soonest(reporters.deadline, release)
+  }
 
   mutating func refreshDeadlines() {
     reporters.refresh()
@@ -152,12 +173,13 @@ struct Congestion: Sendable {
         packet.packetNumber, of: packet.session, bytes: bytes, asks: asks, over: packet.route,
         probe: probe, at: now)
     }
+    uplink.sent(bytes: bytes, at: now)
     let path = PathID(peer: link.peer, route: packet.route)
     if asks, paths.index(of: path) == nil { addPath(path, for: link, at: now) }
     return paths.update(path) {
       let falls = $0.controller.sent(bytes: bytes, asks: asks, at: now)
       if asks { ($0.usedAt, $0.asksAt, $0.link) = (now, now + Self.askInterval, link) }
-      $0.pacer.set(rate: $0.controller.pacingRate, at: now)
+      $0.pace(at: now)
       guard !isReleased else { return falls }
       $0.pacer.charge(bytes, at: now)
       $0.unpaced.add(bytes, at: now)
@@ -175,9 +197,10 @@ struct Congestion: Sendable {
     return reports.map { report in
       let path = PathID(peer: link.peer, route: report.route)
       _ = paths.update(path) {
+        $0.reportedAt = now
         $0.pacer.open()
         let probe = $0.controller.reported(report, at: now)
-        $0.pacer.set(rate: $0.controller.pacingRate, at: now)
+        $0.pace(at: now)
         if let probe { $0.pacer.probe(probe, at: now) }
       }
       return (path, report.roundTrip)
@@ -224,7 +247,10 @@ struct Congestion: Sendable {
   /// Releases the packets whose turn has come.
   mutating func release(at now: Instant) -> [Output] {
     var out: [Output] = []
-    for index in 0..<paths.count {
+    let first = turn
+    for offset in 0..<paths.count where uplink.isOpen(at: now) {
+      let index = (first + offset) % paths.count
+      turn = index + 1
       let (asks, link, (released, expired)) = paths.update(at: index) { entry in
         let asks = entry.askDeadline.map { $0 <= now } ?? false
         if asks { entry.asksAt = now + Self.askInterval }

@@ -20,7 +20,10 @@ struct MediaSession: HasDeadline, Sendable {
     repeating: TokenBucket(capacity: 8, perSecond: 2), count: Limits.videoStreams)
   /// The bandwidth that the path has for the video of this link, in kbit/s of IP packets; nil if
   /// unlimited.
-  var bandwidth: Int?
+  var pathBandwidth: Int?
+  /// The share of this node's uplink that the video of this link gets, in kbit/s of IP packets; nil
+  /// if the uplink is not known to be a limit.
+  var uplinkShare: Int?
   /// What the peer says that it sends, by stream index; the peer may begin media first.
   var sentLayers = [SentLayer?](repeating: nil, count: Limits.videoStreams)
   /// The rate limit for changes of `sentLayers`, by stream index: each may be an event.
@@ -31,6 +34,37 @@ struct MediaSession: HasDeadline, Sendable {
 
   init(upSince: Instant) { self.upSince = upSince }
 
+  /// The bandwidth for which layers are selected, in kbit/s of IP packets; nil if unlimited.
+  var bandwidth: Int? {
+    guard let pathBandwidth, let uplinkShare else { return pathBandwidth ?? uplinkShare }
+    return min(pathBandwidth, uplinkShare)
+  }
+
+  /// What limits the layers where there is no room for more.
+  var limit: LayerReason {
+    guard let uplinkShare else { return .bandwidth }
+    return uplinkShare <= pathBandwidth ?? .max ? .uplinkShare : .bandwidth
+  }
+
+  /// The peer as a receiver in the plan of the uplink; nil if it gets no video.
+  func uplinkReceiver(_ streams: EncodedStreams) -> UplinkPlan.Receiver? {
+    let requests = streams.ids.compactMap { id in request(of: id, streams).map { (id, $0) } }
+    guard !requests.isEmpty else { return nil }
+    let largest = requests.map { $1.layers[$1.most.layer].size.pixels }.max() ?? 0
+    let rank = UplinkPlan.Rank(
+      hasScreen: requests.contains { $0.0 == .screen }, pixels: largest)
+    let least = requests.reduce(0) { sum, request in
+      let (stream, (most, layers)) = request
+      let temporalLayers = most.layer == 0 ? most.temporalLayers : TemporalLayers.count
+      return sum
+        + LayerStep(layer: 0, temporalLayers: temporalLayers).bandwidth(
+          ofLayerAt: streams.bitrates(of: stream)[0].min,
+          framesPerSecond: layers[0].framesPerSecond)
+    }
+    return UplinkPlan.Receiver(
+      rank: rank, least: least * (100 + LayerAllocation.riseMargin) / 100, most: demand(streams))
+  }
+
   /// The peer as a receiver of a stream of `streams`; nil if it is to get nothing of it.
   func receiver(
     of stream: StreamID, _ streams: EncodedStreams, at now: Instant
@@ -39,7 +73,8 @@ struct MediaSession: HasDeadline, Sendable {
     let sent = call?.outgoing[stream]
     return LayerAllocation.Receiver(
       requested: most, bandwidth: bandwidth.map { $0 * share(of: stream, streams) / 100 },
-      current: sent?.target, mayRise: sent?.mayRise(at: now) ?? true)
+      current: sent?.target, mayRise: sent?.mayRise(at: now) ?? true,
+      isShare: limit == .uplinkShare)
   }
 
   /// The bandwidth in kbit/s of IP packets that lets the peer get all that it requests.

@@ -25,13 +25,40 @@ extension MediaSessions {
 
   /// Sets the bandwidth that the path of a link has for its video, in kbit/s of IP packets. Returns
   /// whether it differs from the one for which layers were last selected.
-  mutating func set(bandwidth: Int, of link: LinkID) -> Bool {
+  mutating func set(pathBandwidth: Int, of link: LinkID) -> Bool {
     sessions.update(link) { session in
-      let last = session.bandwidth ?? .max
-      guard abs(bandwidth - last) > last / 100 * Self.similarPercent else { return false }
-      session.bandwidth = bandwidth
+      guard Self.differs(pathBandwidth, from: session.pathBandwidth) else { return false }
+      session.pathBandwidth = pathBandwidth
       return true
     } ?? false
+  }
+
+  /// Divides what the uplink has for video, in kbit/s of IP packets, among the receivers of the
+  /// links; nil if it is no limit. Returns the links whose share has changed.
+  mutating func divide(uplink: Int?, among links: [LinkID]) -> [LinkID] {
+    let receivers = links.map { link in
+      sessions.index(of: link).flatMap { sessions[at: $0].uplinkReceiver(local.streams) }
+    }
+    var shares = uplink.map { UplinkPlan.shares(of: $0, among: receivers.compactMap(\.self))[...] }
+    var changed: [LinkID] = []
+    for (link, receiver) in zip(links, receivers) {
+      let share = receiver == nil ? nil : shares?.removeFirst()
+      let isNew = sessions.update(link) { session in
+        guard share != session.uplinkShare else { return false }
+        guard share == nil || Self.differs(share ?? 0, from: session.uplinkShare) else {
+          return false
+        }
+        session.uplinkShare = share
+        return true
+      }
+      if isNew ?? false { changed.append(link) }
+    }
+    return changed
+  }
+
+  private static func differs(_ bandwidth: Int, from last: Int?) -> Bool {
+    let last = last ?? .max
+    return abs(bandwidth - last) > last / 100 * similarPercent
   }
 
   /// The bandwidth for which the layers of a link are selected, in kbit/s of IP packets; nil if it
@@ -40,14 +67,23 @@ extension MediaSessions {
     sessions.index(of: link).flatMap { sessions[at: $0].bandwidth }
   }
 
+  /// The share of the uplink that the video of a link gets, in kbit/s of IP packets; nil if the
+  /// uplink is no limit.
+  func uplinkShare(of link: LinkID) -> Int? {
+    sessions.index(of: link).flatMap { index in sessions.read(at: index) { $0.uplinkShare } }
+  }
+
   /// Lets the layers of a link rise at once, since it now takes another path.
   mutating func pathChanged(of link: LinkID) {
     _ = sessions.update(link) { $0.call?.outgoing.pathChanged() }
   }
 
-  /// The bandwidth that lets the peer get all that it requests, in kbit/s of IP packets.
+  /// The bandwidth that lets the peer get all that it requests, or its share of the uplink, in
+  /// kbit/s of IP packets.
   func demand(over link: LinkID) -> Int {
-    sessions.index(of: link).map { sessions[at: $0].demand(local.streams) } ?? 0
+    sessions.index(of: link).map { index in
+      sessions.read(at: index) { min($0.demand(local.streams), $0.uplinkShare ?? .max) }
+    } ?? 0
   }
 
   /// Selects the layer of every stream for every receiver. If the set of selected layers or their
@@ -90,8 +126,11 @@ extension MediaSessions {
     guard let requested = sessions[at: index].requested[stream.index] else { return }
     let prevented = sessions[at: index].call?.outgoingRights[stream]
     let adaptation = local.streams.adaptation
+    let limit = sessions[at: index].limit
     let selection = sessions[at: index].call?.outgoing.withStream(stream) {
-      $0.select(step, for: requested, among: layers, adaptation, prevented: prevented, at: now)
+      $0.select(
+        step, for: requested, among: layers, adaptation, limit: limit, prevented: prevented,
+        at: now)
     }
     if let change = selection?.change {
       out.append(Self.event(change, .sent, of: stream, sessions.keys[index]))

@@ -63,7 +63,7 @@ extension MediaSessions {
   /// Selects the layers anew if the reports of a peer now allow it another rate.
   private mutating func followReportedLoss(ofSessionAt index: Int, at now: Instant) -> [Output] {
     guard let limit = sessions[at: index].call?.reportedLoss?.limit,
-      set(bandwidth: Int(limit.kbps), of: sessions.keys[index])
+      set(pathBandwidth: Int(limit.kbps), of: sessions.keys[index])
     else { return [] }
     return selectLayers(at: now)
   }
@@ -142,7 +142,7 @@ extension MediaSessions {
       let isSending = outgoing.ids.contains { outgoing.layers(of: $0).current != nil }
       session.call?.reportedLoss?.waited(isSending: isSending, at: now)
       guard let limit = session.call?.reportedLoss?.limit else { return }
-      session.bandwidth = Int(limit.kbps)
+      session.pathBandwidth = Int(limit.kbps)
     }
   }
 

@@ -98,7 +98,7 @@ struct MediaSessions: ~Copyable, Sendable {
     }
     sessions[at: index].call = nil
     sessions[at: index].sentLayers = [SentLayer?](repeating: nil, count: Limits.videoStreams)
-    sessions[at: index].bandwidth = nil
+    (sessions[at: index].pathBandwidth, sessions[at: index].uplinkShare) = (nil, nil)
     out.append(.host(.mediaEnded(link, stream: nil)))
     out += forgetSpeaker(link)
     hasLessToDo()

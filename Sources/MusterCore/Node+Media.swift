@@ -155,17 +155,20 @@ extension Node {
     guard givesFeedback else { return }
     congestion.begin(session, over: path.route, at: now)
     _ = shareBandwidth(of: path, at: now)
+    planUplink(at: now)
   }
 
   /// Selects the layers that a peer now requests; its path is probed for as much.
   mutating func updateDemand(over link: LinkID, at now: Instant, _ out: inout [Output]) {
+    planUplink(at: now)
     if let path = path(of: link) { _ = shareBandwidth(of: path, at: now) }
     perform(media.selectLayers(at: now), at: now, &out)
   }
 
   /// Selects the layers for the bandwidth that a path now has.
   mutating func updateBandwidth(of path: PathID, at now: Instant, _ out: inout [Output]) {
-    if shareBandwidth(of: path, at: now) { perform(media.selectLayers(at: now), at: now, &out) }
+    let hasChanged = shareBandwidth(of: path, at: now)
+    if planUplink(at: now) || hasChanged { perform(media.selectLayers(at: now), at: now, &out) }
   }
 
   /// Asks for a report on a path with padding, unless media no longer needs it.
@@ -183,7 +186,7 @@ extension Node {
 
   /// Shares the bandwidth that a path has for video among the links that use it. Returns whether a
   /// share has changed.
-  private mutating func shareBandwidth(of path: PathID, at now: Instant) -> Bool {
+  mutating func shareBandwidth(of path: PathID, at now: Instant) -> Bool {
     guard let bandwidth = congestion.videoBandwidth(on: path, at: now) else { return false }
     let users = mediaLinks(on: path)
     var demand = 0
@@ -194,7 +197,7 @@ extension Node {
       if congestion.isStarting(path, at: now), let former = media.bandwidth(of: link) {
         share = max(share, former)
       }
-      if media.set(bandwidth: share, of: link) { hasChanged = true }
+      if media.set(pathBandwidth: share, of: link) { hasChanged = true }
     }
     congestion.set(videoDemand: DataRate(kbps: Double(demand)), on: path, at: now)
     return hasChanged

@@ -56,6 +56,8 @@ public struct Node: ~Copyable, Sendable {
     /// The most that the camera's largest layer may take in kbit/s; nil selects the maximum of
     /// `LayerLadder`.
     public var videoBitrate: Int?
+    /// The most that this node may send in all, in kbit/s of IP packets; nil for no limit.
+    public var uplink: Int?
     /// The rules of channels, which tests replace to simulate faulty or modified nodes.
     package var policy = ChannelPolicy.standard
 

@@ -15,14 +15,18 @@ public struct LayerAllocation: Equatable, Sendable {
     public var current: LayerStep?
     /// Whether it may get more than `current`.
     public var mayRise: Bool
+    /// Whether the bandwidth is a share of the uplink, which does not change by itself.
+    public var isShare: Bool
 
     public init(
-      requested: LayerStep, bandwidth: Int?, current: LayerStep? = nil, mayRise: Bool = true
+      requested: LayerStep, bandwidth: Int?, current: LayerStep? = nil, mayRise: Bool = true,
+      isShare: Bool = false
     ) {
       self.requested = requested
       self.bandwidth = bandwidth
       self.current = current
       self.mayRise = mayRise
+      self.isShare = isShare
     }
   }
 
@@ -72,7 +76,8 @@ public struct LayerAllocation: Equatable, Sendable {
       guard !isRise || receiver.mayRise && (isWhole || !isLarger) else { return false }
       let bitrate = bitrates[step.layer] ?? ladder[step.layer].min
       let needed = step.bandwidth(ofLayerAt: bitrate, framesPerSecond: framesPerSecond)
-      let percent = isRise ? 100 + Self.riseMargin : 100 - Self.fallMargin
+      let percent =
+        !isRise ? 100 - Self.fallMargin : receiver.isShare ? 100 : 100 + Self.riseMargin
       return needed * percent <= bandwidth * 100
     }
   }

@@ -88,12 +88,14 @@ public struct OutgoingStream: Sendable {
   /// Lets the stream change to a higher step at once, since it takes another path.
   mutating func pathChanged() { (roseAt, fellAt) = (nil, nil) }
 
-  /// Selects a step for the receiver's request, out of `layers`, smallest first; nil if the path
-  /// has no room for any. `adaptation` is what this node gives up for lack of CPU. A non-nil
-  /// `prevented` is the reason not to send the stream; no step is then selected.
+  /// Selects a step for the receiver's request, out of `layers`, smallest first; nil if there is no
+  /// room for any, with `limit` as the reason: `bandwidth` or `uplinkShare`. `adaptation` is what
+  /// this node gives up for lack of CPU. A non-nil `prevented` is the reason not to send the
+  /// stream; no step is then selected.
   public mutating func select(
     _ step: LayerStep?, for requested: VideoRequest, among layers: [VideoLayer],
-    _ adaptation: CPUAdaptation = .init(), prevented: LayerReason?, at now: Instant
+    _ adaptation: CPUAdaptation = .init(), limit: LayerReason = .bandwidth,
+    prevented: LayerReason?, at now: Instant
   ) -> Selection {
     let isNewSource = layers != offered
     let isNewRequest = requested != self.requested
@@ -102,17 +104,17 @@ public struct OutgoingStream: Sendable {
     let off =
       prevented
       ?? (layers.isEmpty
-        ? .source : !requested.wantsVideo ? requested.why : step == nil ? .bandwidth : nil)
+        ? .source : !requested.wantsVideo ? requested.why : step == nil ? limit : nil)
     guard off == nil, let step else {
-      if off != .bandwidth {
+      if off != limit {
         // To be sent again is no rise for which the bandwidth is the reason.
         (roseAt, fellAt) = (nil, nil)
       } else if target != nil {
         fellAt = now
       }
-      isLimited = off == .bandwidth
+      isLimited = off == limit
       target = nil
-      return stop(off ?? .bandwidth)
+      return stop(off ?? limit)
     }
     let wasLimited = isLimited
     let all = LayerChoice.step(for: requested, among: layers)
@@ -120,10 +122,10 @@ public struct OutgoingStream: Sendable {
     isLimited = step != most
     let reason =
       isLimited
-      ? .bandwidth : most != all ? .cpu : reasonForAll(of: layers, isNewRequest: isNewRequest)
+      ? limit : most != all ? .cpu : reasonForAll(of: layers, isNewRequest: isNewRequest)
     guard step != target else {
       // The step stays, but it is no longer the bandwidth that limits it, or now it is.
-      let isForRoom = why == .bandwidth || why == .cpu || isLimited || reason == .cpu
+      let isForRoom = why.isOfRoom || why == .cpu || isLimited || reason == .cpu
       if isNewRequest || isNewSource, step == current, isForRoom {
         why = reason
       }
@@ -149,7 +151,7 @@ public struct OutgoingStream: Sendable {
       LayerChoice.step(for: requested, among: layers) == LayerChoice.step(for: .best, among: layers)
     if !isBest || current != nil && isNewRequest {
       unlimitedWhy = requested.why == .cpu ? .cpu : .requested
-    } else if current == nil, why != .bandwidth, why != .cpu {
+    } else if current == nil, !why.isOfRoom, why != .cpu {
       unlimitedWhy = why.onResuming
     }
     return unlimitedWhy

@@ -63,6 +63,11 @@ public enum LayerReason: UInt8, CaseIterable, Sendable {
   case rank = 9
   /// The sender or the receiver is short of CPU.
   case cpu = 10
+  /// The sender's uplink is shared by all receivers, and this one's share has no room for more.
+  case uplinkShare = 11
+
+  /// Whether a way to the receiver has no room for more, or now has room for more.
+  public var isOfRoom: Bool { self == .bandwidth || self == .uplinkShare }
 
   /// The reason as it appears in events.
   public var name: String {
@@ -78,6 +83,7 @@ public enum LayerReason: UInt8, CaseIterable, Sendable {
     case .bandwidth: "bandwidth"
     case .rank: "rank"
     case .cpu: "cpu"
+    case .uplinkShare: "uplink-share"
     }
   }
 }

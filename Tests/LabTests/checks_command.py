@@ -29,6 +29,7 @@ def _bad_commands(t):
         ["--bogus"], ["--peer", "no port"], ["--peer", "host:99999"], ["--peer", ":"],
         ["--listen", "nonsense"], ["--listen", "127.0.0.1:70000"], ["--interface", "nosuch0"],
         ["--call", "--watch"], ["--video-bitrate", "1"], ["--video-bitrate", "much"],
+        ["--uplink", "63"],
         ["--max-video", "big"], ["--view", "99999"], ["--view", "5000", "--no-view"],
         ["--for", "0"], ["--for", "-3"], ["--for", "nan"], ["--log-level", "loud"], ["--name", ""],
         ["--passphrase", "x", "--key-file", text], ["--passphrase", ""],
@@ -145,8 +146,8 @@ def help_and_version_are_no_errors(t):
         t.expect(done.returncode == 0 and done.stdout and not done.stderr, f"{arguments}")
     done = subprocess.run([t.muster, "join", "--help"], capture_output=True, text=True, timeout=10)
     wanted = ["--name", "--passphrase", "--key-file", "--call", "--watch", "--video", "--audio",
-              "--speaker", "--video-bitrate", "--peer", "--no-lan", "--listen", "--interface",
-              "--max-video", "--record", "--view", "--no-view", "--open", "--data", "--json",
+              "--speaker", "--video-bitrate", "--uplink", "--peer", "--no-lan", "--listen",
+              "--interface", "--max-video", "--record", "--view", "--no-view", "--open", "--data", "--json",
               "--for", "--log-level"]
     missing = [option for option in wanted if option not in done.stdout]
     t.expect(not missing, f"join --help does not name {missing}")

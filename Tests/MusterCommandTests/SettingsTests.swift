@@ -190,6 +190,7 @@ struct SettingsTests {
     ("join.name = \"a\"", "there is no setting join.name", "muster config"),
     ("max-streams = 99999999999999999999", "line 1", "one setting a line"),
     ("video-bitrate = 5", "video-bitrate = 5 is out of range", "30"),
+    ("uplink = 63", "uplink = 63 is out of range", "64"),
     ("view = 65536", "view = 65536 is not a port", "65535"),
     ("for = inf", "for = inf is out of range", "1e9"),
     ("muted = \"x\"", "muted = \"x\" is nothing to mute", "both"),

@@ -16,6 +16,8 @@ struct CoreWorld {
     fileprivate(set) var address: Address
     /// The time until which the uplink sends what it has queued.
     fileprivate var uplinkBusyUntil = Instant.zero
+    /// The time until which its downlink delivers what it has queued.
+    fileprivate var downlinkBusyUntil = Instant.zero
     /// The address that it had before `move`.
     fileprivate var formerAddress: Address?
     var source: SyntheticSource
@@ -74,7 +76,7 @@ struct CoreWorld {
     let datagram: [UInt8]
     let from: Address
     let to: Address
-    let arrivesAt: Instant
+    fileprivate(set) var arrivesAt: Instant
     /// The time at which the receiver comes to it.
     var handledAt: Instant
 
@@ -91,10 +93,14 @@ struct CoreWorld {
   var passes: (_ from: Int, _ to: Int, DatagramKind?) -> Bool = { _, _, _ in true }
   /// What the uplink of a host carries, with a queue of 300 ms; nil if it is unlimited.
   var uplink: (_ from: Int) -> DataRate? = { _ in nil }
+  /// What the downlink of a host carries, with a queue of 300 ms; nil if it is unlimited.
+  var downlink: (_ to: Int) -> DataRate? = { _ in nil }
   /// The least size of the data packets that arrive from a host.
   var leastSize: (_ from: Int) -> Int = { _ in 0 }
   /// Bytes added to each frame of a host's source.
   var weight: (Int) -> Int = { _ in 0 }
+  /// Whether the frames of a host's source are as large as its encoders' bitrates.
+  var fillsBitrate: (Int) -> Bool = { _ in false }
   /// Whether a host sends audio, and the level of what it sends.
   var speaks: (Int) -> Bool = { _ in true }
   var level: (_ from: Int, Instant) -> UInt8 = { _, _ in 20 }
@@ -148,8 +154,8 @@ struct CoreWorld {
     }
   }
 
-  private func entropy(of index: Int) -> Entropy { .seeded(seed &* 1000 &+ UInt64(index)) }
-  private func jitter(of index: Int) -> UInt64 { seed &* 2000 &+ UInt64(index) }
+  func entropy(of index: Int) -> Entropy { .seeded(seed &* 1000 &+ UInt64(index)) }
+  func jitter(of index: Int) -> UInt64 { seed &* 2000 &+ UInt64(index) }
 
   func id(_ index: Int) -> NodeID { hosts[index].node.id }
 
@@ -278,10 +284,18 @@ struct CoreWorld {
       for stream in StreamID.all {
         for var frame in hosts[index].source.frames(of: stream, capturedAt: now, &prng) {
           frame.data += [UInt8](repeating: 7, count: weight(index))
+          if fillsBitrate(index) { fill(&frame, of: stream, by: index) }
           call(index) { $0.sendVideo(frame, of: stream, at: $1) }
         }
       }
     }
+  }
+
+  private func fill(_ frame: inout EncodedFrame, of stream: StreamID, by index: Int) {
+    let target = hosts[index].targets[stream]?.first { $0.layer == frame.layer }
+    let rate = DataRate(kbps: Double(target?.kilobitsPerSecond ?? 0))
+    let bytes = Int(rate.bytes(in: Self.frameInterval)) - frame.data.count
+    frame.data += [UInt8](repeating: 7, count: max(bytes, 0))
   }
 
   private mutating func takeAudio() {
@@ -327,13 +341,9 @@ struct CoreWorld {
   }
 
   private mutating func send(_ datagram: [UInt8], from index: Int, to address: Address) {
-    var leavesAt = now
-    if let rate = uplink(index) {
-      let start = max(hosts[index].uplinkBusyUntil, now)
-      guard start - now <= .milliseconds(300) else { return }
-      leavesAt = start + .seconds(Double(datagram.count + 28) / rate.bytes(in: .seconds(1)))
-      hosts[index].uplinkBusyUntil = leavesAt
-    }
+    let bytes = datagram.count + 28
+    guard let leavesAt = Self.pass(bytes, uplink(index), &hosts[index].uplinkBusyUntil, at: now)
+    else { return }
     var flight = Flight(
       datagram: datagram, from: hosts[index].address, to: address, arrivesAt: leavesAt + delay,
       handledAt: leavesAt + delay)
@@ -342,56 +352,23 @@ struct CoreWorld {
       passes(index, other, flight.kind),
       flight.kind != .data || datagram.count >= leastSize(index)
     else { return }
+    guard
+      let arrivesAt = Self.pass(
+        bytes, downlink(other), &hosts[other].downlinkBusyUntil, at: flight.arrivesAt)
+    else { return }
+    flight.arrivesAt = arrivesAt
     flight.handledAt = flight.arrivesAt + lag(other)
     flights.append(flight)
   }
-}
 
-extension CoreWorld {
-  /// A copy of a node's link engine, with the same keys and random numbers and given the same
-  /// datagrams, and the payloads that it opened. The copy is exact only for a node that was the
-  /// responder of all handshakes.
-  func eyes(of index: Int, _ keys: [ChannelKey]) -> Eyes {
-    // The order of these draws is that of `Node.init`.
-    var entropy = entropy(of: index)
-    let bootID = entropy.u64()
-    var prng = PRNG(seed: jitter(of: index))
-    _ = (entropy.fork(), prng.next())
-    var engine = LinkEngine(
-      identity: hosts[index].node.identity, bootID: bootID, entropy: entropy.fork(),
-      seed: prng.next())
-    for key in keys { engine.open(key) }
-    var seen: [Seen] = []
-    var answers: [[UInt8]] = []
-    for flight in hosts[index].received {
-      for output in engine.receive(
-        flight.datagram, from: .direct(flight.from), at: flight.arrivesAt)
-      {
-        switch output {
-        case .delivered(let link, let payload, _, let packet):
-          seen.append(
-            Seen(link: link, payload: payload, packet: packet, at: flight.arrivesAt))
-        case .send(let datagram, _) where DatagramKind(of: datagram) == .handshakeResponse:
-          answers.append(datagram)
-        default: break
-        }
-      }
-    }
-    let given = hosts[index].sent.filter { $0.kind == .handshakeResponse }.map(\.datagram)
-    return Eyes(engine: engine, seen: seen, isSame: !given.isEmpty && given == answers)
-  }
-
-  struct Eyes: ~Copyable {
-    let engine: LinkEngine
-    let seen: [Seen]
-    /// Whether the copy sent the same handshake responses as the node's own engine.
-    let isSame: Bool
-  }
-
-  struct Seen {
-    let link: SessionLinkID
-    let payload: [UInt8]
-    let packet: ReceivedPacket
-    let at: Instant
+  /// The time at which a link has passed a packet on; nil if its queue of 300 ms is full.
+  private static func pass(
+    _ bytes: Int, _ rate: DataRate?, _ busyUntil: inout Instant, at now: Instant
+  ) -> Instant? {
+    guard let rate else { return now }
+    let start = max(busyUntil, now)
+    guard start - now <= .milliseconds(300) else { return nil }
+    busyUntil = start + .seconds(Double(bytes) / rate.bytes(in: .seconds(1)))
+    return busyUntil
   }
 }

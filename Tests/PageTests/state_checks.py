@@ -241,6 +241,7 @@ def check_bars(browser, node):
             ({"why": "bandwidth"}, "Fair: the path has no room for more"),
             ({"why": "bandwidth", "fps": 0}, "Poor: the path has no room for more"),
             ({"why": "bandwidth", "fps": None}, "Poor: the path has no room for more"),
+            ({"why": "uplink-share"}, "Fair: their uplink is shared"),
             ({"frozenMs": 300}, "Fair: the video freezes"),
             ({"frozenMs": 3000, "why": "bandwidth"}, "Poor: the video freezes"),
             ({"audioLostPercent": 2}, "Fair: sound is lost"),

@@ -201,6 +201,7 @@ function quality({ rttMs, lossPercent, audioLostPercent, frozenMs, why, fps }) {
   const findings = [
     [grade(frozenMs, 200, 1000), 'the video freezes'],
     [why === 'bandwidth' ? (fps > 0 ? 2 : 1) : 3, 'the path has no room for more'],
+    [why === 'uplink-share' ? (fps > 0 ? 2 : 1) : 3, 'their uplink is shared'],
     [why === 'cpu' ? 2 : 3, 'a computer is busy'],
     [grade(audioLostPercent, 1, 5), 'sound is lost'],
     [grade(lossPercent, 1, 5), 'packets are lost'],

@@ -78,6 +78,12 @@ package struct JoinOptions: ParsableArguments {
     help: ArgumentHelp("The most that the largest layer may take, in kbit/s.", valueName: "kbps"))
   var videoBitrate: Int?
 
+  @Option(
+    help: ArgumentHelp(
+      "The most that this node sends in all, in kbit/s, which all paths share by plan.",
+      valueName: "kbps"))
+  var uplink: Int?
+
   // MARK: Finding others
 
   @Option(

@@ -32,6 +32,7 @@ extension Settings {
     result.recordDirectory = options.record
     result.dataDirectory = try dataDirectory()
     result.videoBitrate = try bitrate()
+    result.uplink = try uplink()
     if let text = options.maxVideo {
       let limit = try VideoLimit(checking: text, as: phrase("max-video"))
       (result.maxVideo, result.maxFramesPerSecond) = (limit.size, limit.framesPerSecond)
@@ -102,6 +103,11 @@ extension Settings {
       return options.videoBitrate
     }
     throw problem("video-bitrate", "is out of range", hint: "give 30 to 20000 kbit/s")
+  }
+
+  private func uplink() throws(MusterError) -> Int? {
+    guard let rate = options.uplink, !(64...1_000_000).contains(rate) else { return options.uplink }
+    throw problem("uplink", "is out of range", hint: "give 64 to 1000000 kbit/s")
   }
 
   private func maxStreams() throws(MusterError) -> Int? {

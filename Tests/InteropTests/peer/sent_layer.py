@@ -20,6 +20,7 @@ class Reason(IntEnum):
     BANDWIDTH = 8
     RANK = 9
     CPU = 10
+    UPLINK_SHARE = 11
 
 
 class SentLayer(NamedTuple):

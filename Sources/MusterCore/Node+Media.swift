@@ -154,8 +154,8 @@ extension Node {
     media.set(givesFeedback: givesFeedback, link, at: now)
     guard givesFeedback else { return }
     congestion.begin(session, over: path.route, at: now)
-    _ = shareBandwidth(of: path, at: now)
     planUplink(at: now)
+    limitToUplinkShare(link, at: now)
   }
 
   /// Selects the layers that a peer now requests; its path is probed for as much.

@@ -18,16 +18,19 @@ extension Node {
     congestion.uplink.rate = DataRate(kbps: Double(limit)) * Self.uplinkUse
     let rate = DataRate(kbps: Double(limit)) * Self.uplinkUse - congestion.unpacedRate(at: now)
     let changed = media.divide(uplink: Int(max(rate, .zero).kbps), among: links)
-    for link in changed {
-      guard let path = path(of: link) else { continue }
-      let share = media.uplinkShare(of: link).map { DataRate(kbps: Double($0)) }
-      congestion.set(uplinkShare: share, on: path, at: now)
-      _ = shareBandwidth(of: path, at: now)
-    }
+    for link in changed { limitToUplinkShare(link, at: now) }
     var hasChanged = !changed.isEmpty
     for path in congestion.followUplinkShares(at: now) where shareBandwidth(of: path, at: now) {
       hasChanged = true
     }
     return hasChanged
+  }
+
+  /// Limits the path of a link to the share of the uplink that the link gets.
+  mutating func limitToUplinkShare(_ link: LinkID, at now: Instant) {
+    guard let path = path(of: link) else { return }
+    let share = media.uplinkShare(of: link).map { DataRate(kbps: Double($0)) }
+    congestion.set(uplinkShare: share, on: path, at: now)
+    _ = shareBandwidth(of: path, at: now)
   }
 }

@@ -139,6 +139,18 @@ struct UplinkTests {
     #expect(outcome.heights.last != .some(nil), "\(outcome)")
   }
 
+  @Test func thePlanHoldsForPathsThatChange() {
+    var narrow = Narrow(4, kbps: 1_500, limit: 1_450)
+    narrow.join()
+    narrow.world.run(for: .seconds(10))
+    for index in 1...4 { narrow.world.move(index) }
+    narrow.world.run(for: .seconds(5))
+    let outcome = narrow.measure(seconds: 10)
+    #expect(outcome.used > 0.8 && outcome.used < 1, "\(outcome)")
+    #expect(outcome.frames.allSatisfy { $0 > 0.95 }, "\(outcome)")
+    #expect(outcome.heard.allSatisfy { $0 > 0.99 }, "\(outcome)")
+  }
+
   @Test func aNarrowPathGetsLessAndTheOthersTheRest() {
     var narrow = Narrow(3, kbps: 2_500, limit: 2_400)
     narrow.world.downlink = { $0 == 1 ? DataRate(kbps: 220) : nil }

@@ -33,6 +33,11 @@ extension Congestion {
     }
   }
 
+  /// Whether a path itself is taken to carry less than its share of the uplink.
+  func isNarrow(_ path: PathID) -> Bool {
+    paths.index(of: path).map { index in paths.read(at: index) { $0.isNarrow } } ?? false
+  }
+
   /// Raises the estimates that are below the shares of their paths, unless a path itself carries
   /// less. Returns the paths of which they are raised.
   mutating func followUplinkShares(at now: Instant) -> [PathID] {
@@ -47,11 +52,11 @@ extension Congestion {
         guard let share = entry.uplinkShare else { return false }
         let isSilent = entry.reportedAt.map { now - $0 > Self.silence } ?? false
         let isNarrow = isSilent || entry.controller.isNarrow(besideQueue: shortest)
-        let isLimited = entry.ownLimit.update(isNarrow: isNarrow, at: now)
+        entry.isNarrow = entry.ownLimit.update(isNarrow: isNarrow, at: now)
         let carried = entry.controller.acknowledgedRate.map { $0 * Self.trust }
         let wanted = share + entry.unpaced.value(at: now)
         let rate = min(wanted, carried ?? wanted)
-        guard !isLimited, entry.controller.estimate < rate else { return false }
+        guard !entry.isNarrow, entry.controller.estimate < rate else { return false }
         entry.controller.raise(to: rate, at: now)
         entry.pace(at: now)
         return true

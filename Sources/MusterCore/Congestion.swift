@@ -40,6 +40,7 @@ struct Congestion: Sendable {
     /// The time of the last report.
     var reportedAt: Instant?
     /// Whether the path itself carries less than its share.
+    var isNarrow = false
     var ownLimit = OwnLimit()
 
     var askDeadline: Instant? {
@@ -164,16 +165,16 @@ struct Congestion: Sendable {
     _ packet: SealedDatagram, _ payload: OutgoingPayload, isReleased: Bool,
     probe: ProbeCluster.ID?, on link: SessionLinkID, at now: Instant
   ) -> Bool {
+    let bytes = packet.datagram.count + packet.route.overheadBytes
+    uplink.sent(bytes: bytes, at: now)
     guard packet.capabilities.contains(.congestionFeedback) else { return false }
     let asks = FeedbackReporter.asks(payload)
-    let bytes = packet.datagram.count + packet.route.overheadBytes
     if histories.index(of: link) == nil, asks { histories[link] = LinkHistory() }
     _ = histories.update(link) {
       $0.sent(
         packet.packetNumber, of: packet.session, bytes: bytes, asks: asks, over: packet.route,
         probe: probe, at: now)
     }
-    uplink.sent(bytes: bytes, at: now)
     let path = PathID(peer: link.peer, route: packet.route)
     if asks, paths.index(of: path) == nil { addPath(path, for: link, at: now) }
     return paths.update(path) {

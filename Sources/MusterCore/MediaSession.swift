@@ -24,6 +24,8 @@ struct MediaSession: HasDeadline, Sendable {
   /// The share of this node's uplink that the video of this link gets, in kbit/s of IP packets; nil
   /// if the uplink is not known to be a limit.
   var uplinkShare: Int?
+  /// Whether the path itself carries less than such a share.
+  var isPathNarrow = false
   /// What the peer says that it sends, by stream index; the peer may begin media first.
   var sentLayers = [SentLayer?](repeating: nil, count: Limits.videoStreams)
   /// The rate limit for changes of `sentLayers`, by stream index: each may be an event.
@@ -42,7 +44,7 @@ struct MediaSession: HasDeadline, Sendable {
 
   /// What limits the layers where there is no room for more.
   var limit: LayerReason {
-    guard let uplinkShare else { return .bandwidth }
+    guard let uplinkShare, !isPathNarrow else { return .bandwidth }
     return uplinkShare <= pathBandwidth ?? .max ? .uplinkShare : .bandwidth
   }
 
@@ -61,8 +63,10 @@ struct MediaSession: HasDeadline, Sendable {
           ofLayerAt: streams.bitrates(of: stream)[0].min,
           framesPerSecond: layers[0].framesPerSecond)
     }
+    // The others get the rest of a share that the path does not carry.
+    let most = min(demand(streams), isPathNarrow ? pathBandwidth ?? .max : .max)
     return UplinkPlan.Receiver(
-      rank: rank, least: least * (100 + LayerAllocation.riseMargin) / 100, most: demand(streams))
+      rank: rank, least: least * (100 + LayerAllocation.riseMargin) / 100, most: most)
   }
 
   /// The peer as a receiver of a stream of `streams`; nil if it is to get nothing of it.

@@ -33,6 +33,11 @@ extension MediaSessions {
     } ?? false
   }
 
+  /// Notes whether the path of a link itself carries less than its share of the uplink.
+  mutating func set(isPathNarrow: Bool, of link: LinkID) {
+    _ = sessions.update(link) { $0.isPathNarrow = isPathNarrow }
+  }
+
   /// Divides what the uplink has for video, in kbit/s of IP packets, among the receivers of the
   /// links; nil if it is no limit. Returns the links whose share has changed.
   mutating func divide(uplink: Int?, among links: [LinkID]) -> [LinkID] {

@@ -99,6 +99,7 @@ struct MediaSessions: ~Copyable, Sendable {
     sessions[at: index].call = nil
     sessions[at: index].sentLayers = [SentLayer?](repeating: nil, count: Limits.videoStreams)
     (sessions[at: index].pathBandwidth, sessions[at: index].uplinkShare) = (nil, nil)
+    sessions[at: index].isPathNarrow = false
     out.append(.host(.mediaEnded(link, stream: nil)))
     out += forgetSpeaker(link)
     hasLessToDo()

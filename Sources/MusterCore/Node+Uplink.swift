@@ -15,12 +15,18 @@ extension Node {
   mutating func planUplink(at now: Instant) -> Bool {
     guard let limit = configuration.uplink else { return false }
     let links = peers.keys.filter { media.isActive($0) }
-    congestion.uplink.rate = DataRate(kbps: Double(limit)) * Self.uplinkUse
-    let rate = DataRate(kbps: Double(limit)) * Self.uplinkUse - congestion.unpacedRate(at: now)
-    let changed = media.divide(uplink: Int(max(rate, .zero).kbps), among: links)
-    for link in changed { limitToUplinkShare(link, at: now) }
-    var hasChanged = !changed.isEmpty
+    var hasChanged = false
     for path in congestion.followUplinkShares(at: now) where shareBandwidth(of: path, at: now) {
+      hasChanged = true
+    }
+    for link in links {
+      media.set(isPathNarrow: path(of: link).map(congestion.isNarrow) ?? false, of: link)
+    }
+    let rate = DataRate(kbps: Double(limit)) * Self.uplinkUse
+    congestion.uplink.rate = rate
+    let video = max(rate - congestion.unpacedRate(at: now), .zero)
+    for link in media.divide(uplink: Int(video.kbps), among: links) {
+      limitToUplinkShare(link, at: now)
       hasChanged = true
     }
     return hasChanged

@@ -152,11 +152,14 @@ struct UplinkTests {
   }
 
   @Test func aNarrowPathGetsLessAndTheOthersTheRest() {
-    var narrow = Narrow(3, kbps: 2_500, limit: 2_400)
-    narrow.world.downlink = { $0 == 1 ? DataRate(kbps: 220) : nil }
+    var narrow = Narrow(3, kbps: 1_250, limit: 1_200)
+    narrow.world.downlink = { $0 == 1 ? DataRate(kbps: 180) : nil }
     narrow.join()
     narrow.world.run(for: .seconds(20))
     let outcome = narrow.measure(seconds: 20)
+    // With a third for each, of which the first cannot use all, it would be 74 %.
+    #expect(outcome.used > 0.8, "\(outcome)")
+    #expect(outcome.reasons.first == .bandwidth, "\(outcome)")
     #expect(outcome.heard.allSatisfy { $0 > 0.97 }, "\(outcome)")
     #expect(outcome.heights.suffix(2) == [360, 360] && outcome.heights[0] != nil, "\(outcome)")
     #expect(outcome.frames.suffix(2).allSatisfy { $0 > 0.9 }, "\(outcome)")

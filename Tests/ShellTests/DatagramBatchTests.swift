@@ -63,13 +63,21 @@ private final class Inbox: Sendable {
   }
 }
 
+/// Sockets on the loopback interface, and the address of the first ones, which fill the inbox.
+private func sockets(
+  to inbox: Inbox, on loop: PollLoop
+) throws -> (receiver: Sockets, sender: Sockets, target: Address) {
+  let loopback = Address.Host.v4(0x7F00_0001)
+  let any = Address(host: loopback, port: 0)
+  let receiver = try Sockets.open(listen: any, lan: false, on: loop) { inbox.take($0) }
+  let sender = try Sockets.open(listen: any, lan: false, on: loop) { _ in }
+  return (receiver, sender, Address(host: loopback, port: receiver.port))
+}
+
 /// Sends through real sockets: the receiver sees the datagrams as they were enqueued.
 @Test func segmentedSendsKeepDatagramsApartAndInOrder() async throws {
   let (loop, inbox) = (try #require(PollLoop("muster-test")), Inbox())
-  let loopback = Address(host: .v4(0x7F00_0001), port: 0)
-  let receiver = try Sockets.open(listen: loopback, lan: false, on: loop) { inbox.take($0) }
-  let sender = try Sockets.open(listen: loopback, lan: false, on: loop) { _ in }
-  let target = Address(host: .v4(0x7F00_0001), port: receiver.port)
+  let (receiver, sender, target) = try sockets(to: inbox, on: loop)
   let sizes = [1000, 1000, 1000, 400, 1200, 1200, 20, 20, 30]
   let sent = sizes.enumerated().map { datagram($1, UInt8($0)) }
   for one in sent { sender.enqueue(one, to: target) }
@@ -84,10 +92,7 @@ private final class Inbox: Sendable {
 /// the times some milliseconds after the first socket has asked for them.
 @Test func aDatagramArrivesBeforeTheLoopComesToIt() async throws {
   let (loop, inbox) = (try #require(PollLoop("muster-test")), Inbox())
-  let loopback = Address(host: .v4(0x7F00_0001), port: 0)
-  let receiver = try Sockets.open(listen: loopback, lan: false, on: loop) { inbox.take($0) }
-  let sender = try Sockets.open(listen: loopback, lan: false, on: loop) { _ in }
-  let target = Address(host: .v4(0x7F00_0001), port: receiver.port)
+  let (receiver, sender, target) = try sockets(to: inbox, on: loop)
   var waits: [Duration] = []
   for attempt in 0..<100 where waits.last.map({ $0 < .milliseconds(50) }) ?? true {
     let busy = Cancellation()

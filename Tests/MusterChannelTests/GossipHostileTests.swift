@@ -160,6 +160,19 @@ struct GossipHostileTests {
     #expect(!out.isEmpty && out.count < 20 && out.contains(last.bytes))
   }
 
+  /// The budget covers what the first ranges show to be lacking, which a flood fills again and
+  /// again. Each comparison begins elsewhere, so that it reaches all entries in time.
+  @Test func comparisonsBeginAnywhere() {
+    var gossip = filled(1000)
+    let digest = DocumentDigest(count: 5, sum: testIdentity(7).id.key)
+    let starts = (0..<20).compactMap { round in
+      gossip.receive(.digest(digest), from: peer, at: seconds(Double(round + 1)))
+        .ranges.first?.prefix
+    }
+    #expect(starts.count == 20)
+    #expect((0..<16).count { branch in starts.contains(UInt64(branch) << 60) } > 5)
+  }
+
   @Test func aNeighbourThatListsMissingEntriesBlocksNoOther() {
     var gossip = filled(0)
     var prng = PRNG(seed: 5)

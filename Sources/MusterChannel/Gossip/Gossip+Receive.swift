@@ -219,9 +219,9 @@ extension Gossip {
     _ ranges: [RangeSummary], to position: Int, at now: Instant, _ out: inout [Output]
   ) {
     guard !ranges.isEmpty else { return }
-    // Ranges beyond the budget wait for a later round; the random start varies which ranges are
-    // left out.
-    let first = ranges.count > Control.rangeLimit ? random.below(ranges.count) : 0
+    // Ranges beyond the budget wait for a later round, and so do the entries that the last ranges
+    // show to be lacking; the random start varies which ranges are left out, and which come last.
+    let first = random.below(ranges.count)
     var part: [RangeSummary] = []
     var size = 0
     func flush() {

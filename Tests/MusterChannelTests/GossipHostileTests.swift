@@ -163,10 +163,15 @@ struct GossipHostileTests {
   /// The budget covers what the first ranges show to be lacking, which a flood fills again and
   /// again. Each comparison begins elsewhere, so that it reaches all entries in time.
   @Test func comparisonsBeginAnywhere() {
-    var gossip = filled(1000)
-    let digest = DocumentDigest(count: 5, sum: testIdentity(7).id.key)
+    // Some 20 entries in each of 16 ranges, whose lists do not fit into one message.
+    var gossip = filled(320)
+    let different = (0..<16).map { branch in
+      RangeSummary(
+        depth: 4, prefix: UInt64(branch) << 60,
+        content: .fingerprint([UInt8](repeating: 1, count: RangeSummary.fingerprintBytes)))
+    }
     let starts = (0..<20).compactMap { round in
-      gossip.receive(.digest(digest), from: peer, at: seconds(Double(round + 1)))
+      gossip.receive(.ranges(different), from: peer, at: seconds(Double(round + 1)))
         .ranges.first?.prefix
     }
     #expect(starts.count == 20)

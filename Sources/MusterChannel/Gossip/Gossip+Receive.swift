@@ -221,7 +221,9 @@ extension Gossip {
     guard !ranges.isEmpty else { return }
     // Ranges beyond the budget wait for a later round, and so do the entries that the last ranges
     // show to be lacking; the random start varies which ranges are left out, and which come last.
-    let first = random.below(ranges.count)
+    let isSplit =
+      ranges.count > Control.rangeLimit || ranges.reduce(0) { $0 + $1.size } > Self.rangeBytes
+    let first = isSplit ? random.below(ranges.count) : 0
     var part: [RangeSummary] = []
     var size = 0
     func flush() {

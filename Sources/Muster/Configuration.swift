@@ -71,7 +71,7 @@ public struct Configuration: Sendable {
   public var videoMuted = false
   /// The bitrate limit of the camera's top layer in kbit/s; nil for none.
   public var videoBitrate: Int?
-  /// The most that this node sends in all, in kbit/s of IP packets; nil for no limit. All paths
+  /// The most that this node sends in all, in kbit/s of IP packets; nil to find out. All paths
   /// share it by plan: audio first, then the smallest layer for everyone, then larger ones.
   public var uplink: Int?
   /// The largest size that is requested of the members' video to show or record it; with nil there

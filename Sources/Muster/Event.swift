@@ -62,6 +62,9 @@ public struct Statistics: Sendable {
   public var residentMegabytes: Double
   /// UDP payload sent over the last second, in kbit/s.
   public var uplinkKilobitsPerSecond: Double
+  /// What the node may send in all in kbit/s of IP packets, as given or as learnt; nil if no limit
+  /// is known.
+  public var uplinkLimitKilobitsPerSecond: Double?
   /// One entry for each link, in the order of member ids, then of channel ids.
   public var peers: [Peer]
   /// Pairs of members that cannot reach each other and that this node relays for.

@@ -66,6 +66,7 @@ extension MusterNode {
       cpu: Double(cpu - meters.cpuNanoseconds) / 1e9 / span,
       residentMegabytes: ProcessUsage.residentMegabytes,
       uplinkKilobitsPerSecond: Double(sent - meters.bytesSent) * 8 / 1000 / span,
+      uplinkLimitKilobitsPerSecond: node.uplinkLimit,
       peers: peers.map { peer($0, over: span) }, relayed: relayed(over: span),
       counters: counters())
     logPaths(peers)

@@ -6,17 +6,56 @@ import MusterWire
 /// The uplink that the paths share.
 extension Congestion {
   /// The time without reports after which a path is not taken to carry its share.
-  private static let silence = Duration.seconds(1)
+  fileprivate static let silence = Duration.seconds(1)
+  /// The time within which the queues of paths that share the uplink are seen to grow.
+  private static let together = Duration.seconds(1)
+  /// The longest interval of reports, and the round trip beyond which none are waited for.
+  private static let reportInterval = Duration.milliseconds(250)
+  private static let longestRoundTrip = Duration.milliseconds(500)
   /// A path that gets its share is trusted with a little more than it is known to carry; probes
   /// show the rest.
   private static let trust = 1.25
   /// The queue of the uplink that does not call for the paths' own estimates.
   private static let toleratedQueue = Duration.milliseconds(50)
 
-  /// The rate of all packets that do not wait for their turn: audio, reports and control messages.
+  /// The rate of the packets that do not wait for their turn, on the paths that share the uplink:
+  /// audio, reports and control messages.
   func unpacedRate(at now: Instant) -> DataRate {
     paths.keys.indices.reduce(.zero) { sum, index in
-      sum + paths.read(at: index) { $0.unpaced.value(at: now) }
+      sum + paths.read(at: index) { $0.isApart ? .zero : $0.unpaced.value(at: now) }
+    }
+  }
+
+  /// Whether packets on a path do not queue where those on the others do, so that it takes another
+  /// uplink, such as none at all, to a peer on the LAN.
+  func isApart(_ path: PathID) -> Bool {
+    paths.index(of: path).map { index in paths.read(at: index) { $0.isApart } } ?? false
+  }
+
+  /// Learns what the uplink carries from the paths that were reported not long ago.
+  mutating func learnUplink(at now: Instant) {
+    var overused = 0
+    var roundTrip = Duration.zero
+    for index in paths.keys.indices {
+      paths.read(at: index) { entry in
+        guard entry.isReported(at: now), !entry.isFlowing(at: now) else { return }
+        if entry.grewAt.map({ now - $0 < Self.together }) ?? false { overused += 1 }
+        roundTrip = max(roundTrip, entry.controller.roundTrip ?? .zero)
+      }
+    }
+    let settled = now + (.zero - min(roundTrip, Self.longestRoundTrip) - Self.reportInterval)
+    let isLearnt = uplinkEstimator.update(
+      isOverused: overused > 1, settled: settled, at: now)
+    for index in paths.keys.indices where isLearnt {
+      paths.update(at: index) { $0.isApart = $0.isReported(at: now) && $0.isFlowing(at: now) }
+    }
+  }
+
+  /// Forgets what was learnt of the uplink, since packets may now take another one.
+  mutating func forgetUplink() {
+    uplinkEstimator.reset()
+    for index in paths.keys.indices {
+      paths.update(at: index) { ($0.isApart, $0.flowsSince) = (false, nil) }
     }
   }
 
@@ -50,7 +89,7 @@ extension Congestion {
     return (0..<paths.count).compactMap { index in
       let isRaised = paths.update(at: index) { entry in
         guard let share = entry.uplinkShare else { return false }
-        let isSilent = entry.reportedAt.map { now - $0 > Self.silence } ?? false
+        let isSilent = entry.reportedAt != nil && !entry.isReported(at: now)
         let isNarrow = isSilent || entry.controller.isNarrow(besideQueue: shortest)
         entry.isNarrow = entry.ownLimit.update(isNarrow: isNarrow, at: now)
         let carried = entry.controller.acknowledgedRate.map { $0 * Self.trust }
@@ -63,5 +102,29 @@ extension Congestion {
       }
       return isRaised ? paths.keys[index] : nil
     }
+  }
+}
+
+extension Congestion.Entry {
+  /// The queueing delay below which packets do not count as queueing.
+  private static let shortQueue = Duration.milliseconds(10)
+  /// The time without a queue after which those of others are no longer this path's, either.
+  private static let patience = Duration.seconds(2)
+
+  /// Whether a report has come not long ago.
+  func isReported(at now: Instant) -> Bool {
+    reportedAt.map { now - $0 <= Congestion.silence } ?? false
+  }
+
+  /// Whether packets have not queued for a while.
+  func isFlowing(at now: Instant) -> Bool {
+    flowsSince.map { now - $0 > Self.patience } ?? false
+  }
+
+  /// Notes what a report has shown of the queue.
+  mutating func noteQueue(at now: Instant) {
+    if controller.isOverused { grewAt = now }
+    let isShort = controller.queueDelay.map { $0 < Self.shortQueue } ?? false
+    flowsSince = isShort ? flowsSince ?? now : nil
   }
 }

@@ -41,6 +41,12 @@ struct Congestion: Sendable {
     var reportedAt: Instant?
     /// Whether the path itself carries less than its share.
     var isNarrow = false
+    /// The last time at which its queue grew.
+    var grewAt: Instant?
+    /// The time since which its packets have not queued.
+    var flowsSince: Instant?
+    /// Whether they do not even where those on other paths do: they take another uplink.
+    var isApart = false
     var ownLimit = OwnLimit()
 
     var askDeadline: Instant? {
@@ -81,13 +87,23 @@ struct Congestion: Sendable {
   var paths = DeadlineTable<PathID, Entry>()
   /// The pacer of what all paths share.
   var uplink = UplinkPacer()
+  /// What the paths show of its rate.
+  var uplinkEstimator = UplinkEstimator()
   /// The path whose turn is next, where the paths share an uplink.
   private var turn = 0
 
   /// The time of the next report or of the next packet that waits; nil if there is none.
   var deadline: Instant? {
-    let release = paths.deadline.map { max($0, uplink.opensAt ?? $0) }
-    return soonest(reporters.deadline, release)
+    soonest(reporters.deadline, releaseDeadline)
+  }
+
+  private var releaseDeadline: Instant? {
+    guard let first = paths.deadline, let opensAt = uplink.opensAt, first < opensAt else {
+      return paths.deadline
+    }
+    return paths.keys.indices.reduce(opensAt) { soonest, index in
+      paths.read(at: index) { $0.isApart ? min($0.deadline ?? soonest, soonest) : soonest }
+    }
   }
 
   mutating func refreshDeadlines() {
@@ -166,7 +182,8 @@ struct Congestion: Sendable {
     probe: ProbeCluster.ID?, on link: SessionLinkID, at now: Instant
   ) -> Bool {
     let bytes = packet.datagram.count + packet.route.overheadBytes
-    uplink.sent(bytes: bytes, at: now)
+    let path = PathID(peer: link.peer, route: packet.route)
+    if !isApart(path) { uplink.sent(bytes: bytes, at: now) }
     guard packet.capabilities.contains(.congestionFeedback) else { return false }
     let asks = FeedbackReporter.asks(payload)
     if histories.index(of: link) == nil, asks { histories[link] = LinkHistory() }
@@ -175,7 +192,6 @@ struct Congestion: Sendable {
         packet.packetNumber, of: packet.session, bytes: bytes, asks: asks, over: packet.route,
         probe: probe, at: now)
     }
-    let path = PathID(peer: link.peer, route: packet.route)
     if asks, paths.index(of: path) == nil { addPath(path, for: link, at: now) }
     return paths.update(path) {
       let falls = $0.controller.sent(bytes: bytes, asks: asks, at: now)
@@ -201,6 +217,10 @@ struct Congestion: Sendable {
         $0.reportedAt = now
         $0.pacer.open()
         let probe = $0.controller.reported(report, at: now)
+        $0.noteQueue(at: now)
+        if !$0.isFlowing(at: now) {
+          uplinkEstimator.reported(report, leastTransit: $0.controller.leastTransit)
+        }
         $0.pace(at: now)
         if let probe { $0.pacer.probe(probe, at: now) }
       }
@@ -249,9 +269,12 @@ struct Congestion: Sendable {
   mutating func release(at now: Instant) -> [Output] {
     var out: [Output] = []
     let first = turn
-    for offset in 0..<paths.count where uplink.isOpen(at: now) {
+    for offset in 0..<paths.count {
       let index = (first + offset) % paths.count
-      turn = index + 1
+      if !paths.read(at: index, { $0.isApart }) {
+        guard uplink.isOpen(at: now) else { continue }
+        turn = index + 1
+      }
       let (asks, link, (released, expired)) = paths.update(at: index) { entry in
         let asks = entry.askDeadline.map { $0 <= now } ?? false
         if asks { entry.asksAt = now + Self.askInterval }

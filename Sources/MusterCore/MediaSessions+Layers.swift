@@ -38,6 +38,16 @@ extension MediaSessions {
     _ = sessions.update(link) { $0.isPathNarrow = isPathNarrow }
   }
 
+  /// What the video of the links could use, in kbit/s of IP packets.
+  func uplinkDemand(of links: [LinkID]) -> Int {
+    links.reduce(0) { sum, link in
+      let receiver = sessions.index(of: link).flatMap {
+        sessions[at: $0].uplinkReceiver(local.streams)
+      }
+      return sum + (receiver?.most ?? 0)
+    }
+  }
+
   /// Divides what the uplink has for video, in kbit/s of IP packets, among the receivers of the
   /// links; nil if it is no limit. Returns the links whose share has changed.
   mutating func divide(uplink: Int?, among links: [LinkID]) -> [LinkID] {

@@ -56,7 +56,7 @@ public struct Node: ~Copyable, Sendable {
     /// The most that the camera's largest layer may take in kbit/s; nil selects the maximum of
     /// `LayerLadder`.
     public var videoBitrate: Int?
-    /// The most that this node may send in all, in kbit/s of IP packets; nil for no limit.
+    /// The most that this node may send in all, in kbit/s of IP packets; nil to find out.
     public var uplink: Int?
     /// The rules of channels, which tests replace to simulate faulty or modified nodes.
     package var policy = ChannelPolicy.standard
@@ -287,6 +287,7 @@ public struct Node: ~Copyable, Sendable {
   /// new source address, and the rendezvous servers are queried, which shows them the new address.
   public mutating func pathsChanged(at now: Instant) -> [Output] {
     var out: [Output] = []
+    congestion.forgetUplink()
     for link in peers.keys { sendPing(over: link, at: now, &out) }
     perform(discovery.seek(at: now), at: now, &out)
     return out

@@ -93,6 +93,8 @@ struct CoreWorld {
   var passes: (_ from: Int, _ to: Int, DatagramKind?) -> Bool = { _, _, _ in true }
   /// What the uplink of a host carries, with a queue of 300 ms; nil if it is unlimited.
   var uplink: (_ from: Int) -> DataRate? = { _ in nil }
+  /// Whether packets of a host to another one take its uplink; others reach it directly.
+  var takesUplink: (_ from: Int, _ to: Int) -> Bool = { _, _ in true }
   /// What the downlink of a host carries, with a queue of 300 ms; nil if it is unlimited.
   var downlink: (_ to: Int) -> DataRate? = { _ in nil }
   /// The least size of the data packets that arrive from a host.
@@ -342,13 +344,15 @@ struct CoreWorld {
 
   private mutating func send(_ datagram: [UInt8], from index: Int, to address: Address) {
     let bytes = datagram.count + 28
-    guard let leavesAt = Self.pass(bytes, uplink(index), &hosts[index].uplinkBusyUntil, at: now)
+    let receiver = hosts.firstIndex { $0.isReached(at: address) }
+    let uplink = receiver.map { takesUplink(index, $0) } ?? true ? uplink(index) : nil
+    guard let leavesAt = Self.pass(bytes, uplink, &hosts[index].uplinkBusyUntil, at: now)
     else { return }
     var flight = Flight(
       datagram: datagram, from: hosts[index].address, to: address, arrivesAt: leavesAt + delay,
       handledAt: leavesAt + delay)
     hosts[index].sent.append(flight)
-    guard let other = hosts.firstIndex(where: { $0.isReached(at: address) }),
+    guard let other = receiver,
       passes(index, other, flight.kind),
       flight.kind != .data || datagram.count >= leastSize(index)
     else { return }

@@ -28,6 +28,7 @@ struct EventRecordTests {
     #"{"event":"warning","t":3.000,"message":"no camera","hint":"","command":null}"#,
     #"{"event":"error","t":3.000,"message":"no","hint":"yes","command":"{\"do\":1}"}"#,
     #"{"event":"stats","t":4.000,"node":{"cpu":0.100,"rssMB":20.000,"uplinkKbps":0.000,"#
+      + #""uplinkLimitKbps":null,"#
       + #""relays":[{"channel":"lab","members":["00ff","01ff"],"kbps":12.500}]},"peers":["#
       + #"{"channel":"lab","member":"00ff","rttMs":null,"lossPercent":0.000,"estimateKbps":null,"#
       + #""queueMs":null,"via":null,"out":null,"in":{"layer":"off","kbps":1.000,"frames":3,"framesLost":0,"#

@@ -139,6 +139,7 @@ extension StatisticsRecord {
       node: Node(
         cpu: statistics.cpu, rssMB: statistics.residentMegabytes,
         uplinkKbps: statistics.uplinkKilobitsPerSecond,
+        uplinkLimitKbps: statistics.uplinkLimitKilobitsPerSecond,
         relays: statistics.relayed.map { relayed in
           Relay(
             channel: relayed.channel, members: relayed.members.map(\.short),

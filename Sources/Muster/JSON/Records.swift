@@ -177,6 +177,9 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var rssMB: Double
     /// UDP payload sent over the last second, in kbit/s.
     public var uplinkKbps: Double
+    /// What the node may send in all, as given or as learnt, in kbit/s of IP packets; null if no
+    /// limit is known.
+    public var uplinkLimitKbps: Double?
     /// The pairs of members that this node relays for.
     public var relays: [Relay]
   }

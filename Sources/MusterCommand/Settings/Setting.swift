@@ -69,7 +69,7 @@ package struct Setting: Sendable {
     Setting("audio", .text(\.audio), mayBePath: true, or: "a microphone if there is one"),
     Setting("speaker", .text(\.speaker), mayBePath: true, or: "a loudspeaker if there is one"),
     Setting("video-bitrate", .integer(\.videoBitrate), or: "by the size of the video"),
-    Setting("uplink", .integer(\.uplink), example: .integer(3000), or: "no limit"),
+    Setting("uplink", .integer(\.uplink), example: .integer(3000), or: "what the paths show"),
     Setting("peer", .list(\.peer), or: "those of the invite"),
     Setting("rendezvous", .list(\.rendezvous), or: "those remembered for the channel"),
     choice("offer-rendezvous", \.offerRendezvous, or: "false"),

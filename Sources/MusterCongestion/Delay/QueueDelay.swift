@@ -10,6 +10,8 @@ struct QueueDelay: Sendable {
   /// The least difference of the two clocks in this period and in the one before.
   private var least: Duration?
   private var leastBefore: Duration?
+  /// The least of both; nil before the first report.
+  private(set) var base: Duration?
   /// The mean over the packets of the last report; nil before the first.
   private(set) var mean: Duration?
   /// The least of the packets of the last report.
@@ -24,6 +26,7 @@ struct QueueDelay: Sendable {
     least = min(least ?? shortest, shortest)
     let base = min(leastBefore ?? shortest, least ?? shortest)
     let sum = delays.reduce(0) { $0 + ($1 - base).inSeconds }
+    self.base = base
     mean = .seconds(sum / Double(delays.count))
     self.shortest = shortest - base
   }

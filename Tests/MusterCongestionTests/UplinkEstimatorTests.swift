@@ -1,0 +1,121 @@
+import MusterBase
+import MusterCongestion
+import Testing
+
+/// Two paths or more through one uplink, whose packets are reported every 100 ms.
+private struct Uplink {
+  var estimator = UplinkEstimator()
+  var now = Instant.zero + .seconds(10)
+  /// What it carries, and what each path sends.
+  var rate: DataRate
+  /// The time by which the packets of a path wait in any case.
+  var wait: (_ path: Int) -> Duration = { _ in .zero }
+  var isOverused = true
+  private(set) var learnt: [Double] = []
+
+  private var busyUntil = Instant.zero
+  private var unreported: [[PacketResult]]
+
+  init(kbps: Double, paths: Int = 2) {
+    rate = DataRate(kbps: kbps)
+    unreported = Array(repeating: [], count: paths)
+  }
+
+  /// Sends packets of 250 bytes at this rate in all, one path after the other.
+  mutating func send(_ sending: DataRate, for time: Duration, wanted: Double = 10_000) {
+    let end = now + time
+    let interval = Duration.seconds(250 / sending.bytes(in: .seconds(1)))
+    var (path, reportAt) = (0, now + .milliseconds(100))
+    while now < end {
+      let leavesAt = max(busyUntil, now) + .seconds(250 / rate.bytes(in: .seconds(1)))
+      busyUntil = leavesAt
+      // The clocks of the receivers differ, and so do the lengths of the paths.
+      let arrivedAt = leavesAt + wait(path) + .seconds(Double(100 * path))
+      unreported[path].append(
+        PacketResult(bytes: 250, sentAt: now, fate: .arrived(at: arrivedAt)))
+      path = (path + 1) % unreported.count
+      now = now + interval
+      if now >= reportAt {
+        report(wanted: DataRate(kbps: wanted))
+        reportAt = now + .milliseconds(100)
+      }
+    }
+  }
+
+  private mutating func report(wanted: DataRate) {
+    for path in unreported.indices {
+      let report = PathReport(route: PathScript.route, results: unreported[path])
+      let transmission = Duration.seconds(250 / rate.bytes(in: .seconds(1)))
+      estimator.reported(report, leastTransit: .seconds(Double(100 * path)) + transmission)
+      unreported[path] = []
+    }
+    let settled = now + .milliseconds(-50)
+    if estimator.update(isOverused: isOverused, settled: settled, at: now) {
+      learnt.append(estimator.rate?.kbps ?? 0)
+    }
+    estimator.grow(to: wanted, at: now)
+  }
+}
+
+struct UplinkEstimatorTests {
+  @Test(arguments: [100, 1_000, 20_000] as [Double], [2, 5]) func aBusyUplinkShowsWhatItCarries(
+    kbps: Double, paths: Int
+  ) {
+    var uplink = Uplink(kbps: kbps, paths: paths)
+    uplink.send(uplink.rate * 0.5, for: .seconds(5))
+    #expect(uplink.estimator.rate == nil)
+    uplink.send(uplink.rate * 1.5, for: .seconds(1))
+    #expect(uplink.learnt.count == 1)
+    // 92 % are kept; a slot of 20 ms holds one packet more or less.
+    let share = (uplink.learnt.first ?? 0) / kbps
+    #expect((0.83...1.01).contains(share), "\(share)")
+  }
+
+  @Test func aQueueThatDoesNotGrowShowsNothing() {
+    var uplink = Uplink(kbps: 1_000)
+    uplink.isOverused = false
+    uplink.send(uplink.rate * 1.5, for: .seconds(3))
+    #expect(uplink.estimator.rate == nil)
+  }
+
+  @Test func aPathWithoutAQueueShowsThatTheUplinkIsNotBusy() {
+    var uplink = Uplink(kbps: 100_000, paths: 3)
+    uplink.wait = { $0 == 0 ? .zero : .milliseconds(80) }
+    uplink.send(DataRate(kbps: 1_000), for: .seconds(3))
+    #expect(uplink.estimator.rate == nil)
+  }
+
+  @Test func theRateRisesMoreAndMoreRarely() {
+    var uplink = Uplink(kbps: 1_000)
+    uplink.send(uplink.rate * 1.2, for: .seconds(1))
+    let first = uplink.now
+    // As much is sent as the rate allows.
+    for _ in 0..<1_500 {
+      uplink.isOverused = uplink.estimator.rate.map { $0 > uplink.rate } ?? true
+      uplink.send(uplink.estimator.rate ?? uplink.rate, for: .milliseconds(100))
+    }
+    #expect(uplink.now - first >= .seconds(150))
+    #expect((2...6).contains(uplink.learnt.count), "\(uplink.learnt)")
+    #expect(uplink.learnt.allSatisfy { (830...1_010).contains($0) }, "\(uplink.learnt)")
+  }
+
+  @Test func anUplinkThatCarriesMoreIsUsedBeforeLong() {
+    var uplink = Uplink(kbps: 1_000)
+    uplink.send(uplink.rate * 1.2, for: .seconds(1))
+    uplink.rate = DataRate(kbps: 100_000)
+    uplink.isOverused = false
+    uplink.send(DataRate(kbps: 900), for: .seconds(30), wanted: 4_000)
+    #expect((2_000...4_000).contains(uplink.estimator.rate?.kbps ?? 0))
+    uplink.send(DataRate(kbps: 900), for: .seconds(60), wanted: 4_000)
+    #expect((4_000...4_800).contains(uplink.estimator.rate?.kbps ?? 0))
+  }
+
+  @Test func aRateIsForgottenWithoutReports() {
+    var uplink = Uplink(kbps: 1_000)
+    uplink.send(uplink.rate * 1.2, for: .seconds(1))
+    #expect(uplink.estimator.rate != nil)
+    uplink.now = uplink.now + .seconds(31)
+    uplink.send(uplink.rate * 0.5, for: .seconds(1))
+    #expect(uplink.estimator.rate == nil)
+  }
+}

@@ -13,6 +13,8 @@ _SETTLING = 5
 # A rate in kbit/s that audio alone would fill, and the time after which it no longer does.
 _AUDIO_ONLY = 64
 _AUDIO_SETTLING = 8
+# The time after which an uplink that several receivers share has to be known.
+_SHARING = 20
 
 
 @check(needs=("namespaces", "ffmpeg"), measures=True)
@@ -67,6 +69,56 @@ def audio_is_complete_where_nothing_else_has_room(t):
 
 
 @check(needs=("namespaces", "ffmpeg"), measures=True)
+def two_receivers_share_a_narrow_uplink(t):
+    _share(t, 500, 2, frames=0.5, others=())
+
+
+@check(needs=("namespaces", "ffmpeg"), measures=True)
+def eight_receivers_share_a_narrow_uplink(t):
+    _share(t, 3_000, 8, frames=0.4, others=("--max-video", "320x180"))
+
+
+@check(needs=("namespaces", "ffmpeg"), measures=True)
+def sixteen_receivers_share_an_uplink_for_their_audio(t):
+    _share(t, 1_500, 16, frames=0.005, others=())
+
+
+def _share(t, rate, count, frames, others):
+    """Lets receivers share an uplink of this rate; each gets all audio, and this share of the
+    frames. The first one requests the largest layer, the others what `others` say."""
+    lan = t.lan(count + 1, faulty=True)
+    lan.hosts[0].impair(up={"rate": rate, "delay": 20, "queue": 300})
+    sender = t.node("anna", host=lan.hosts[0], video=t.footage.video, audio=t.footage.speech)
+    receivers = [
+        t.node(f"node{number}", *(others if number > 1 else ()), host=lan.hosts[number],
+               video="none", audio="none", record=True) for number in range(1, count + 1)]
+    for receiver in receivers:
+        receiver.wait("stats", 30, where=lambda event: any(peer["in"] for peer in event["peers"]))
+    t.pause(_SHARING)
+    lan.measure()
+    before = [_received(one) for one in receivers]
+    t.pause(_SECONDS)
+    passed = lan.measured()
+    after = [_received(one) for one in receivers]
+    used = sum(flow["kbps"] for (source, _), flow in passed.items() if source == 0)
+    t.figure("used", used / rate, "of the uplink", at_least=0.8, at_most=1.02)
+    t.figure("known of it", sender.all("stats")[-1]["node"]["uplinkLimitKbps"] / rate, "of it",
+             at_least=0.7, at_most=1.4)
+    rows = []
+    for (heard, lost, frames_before, _), (heard_now, lost_now, frames_now, now) in zip(
+            before, after):
+        rows.append((
+            (heard_now - heard) / _SECONDS, lost_now - lost,
+            (frames_now - frames_before) / _SECONDS, now["layer"], now["why"]))
+    heard, lost, shown, _, _ = zip(*rows)
+    t.figure("least audio", min(heard), "frames a second", at_least=45)
+    t.figure("most lost", max(lost), "frames of audio", at_most=50 * _SECONDS * 0.01)
+    t.figure("least video", min(shown), "frames a second", at_least=30 * frames)
+    t.table(("audio", "lost", "video", "layer", "reason"),
+            [(f"{row[0]:.1f}", str(row[1]), f"{row[2]:.1f}", *row[3:]) for row in rows])
+
+
+@check(needs=("namespaces", "ffmpeg"), measures=True)
 def scenarios_are_alike_in_the_model_and_by_processes(t):
     if not t.is_long:
         t.skip("takes four minutes: --long runs it")
@@ -94,6 +146,14 @@ def _audio(node):
     """Frames of audio that were received, and lost."""
     counters = node.all("stats")[-1]["counters"]
     return counters.get("audio.received", 0), counters.get("audio.lost", 0)
+
+
+def _received(node):
+    """Frames of audio that a node without other senders had received, and lost, frames of video,
+    and the latest statistics of what it receives."""
+    latest = node.all("stats")[-1]["peers"]
+    video = next(peer["in"] for peer in latest if peer["in"] and peer["in"]["layer"] != "off")
+    return *_audio(node), video["frames"], video
 
 
 def _estimates(node, other, since):

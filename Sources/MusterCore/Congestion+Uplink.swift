@@ -51,13 +51,8 @@ extension Congestion {
     }
   }
 
-  /// Forgets what was learnt of the uplink, since packets may now take another one.
-  mutating func forgetUplink() {
-    uplinkEstimator.reset()
-    for index in paths.keys.indices {
-      paths.update(at: index) { ($0.isApart, $0.flowsSince) = (false, nil) }
-    }
-  }
+  /// Lets what was learnt of the uplink rise soon, since packets may now take another one.
+  mutating func pathsChanged() { uplinkEstimator.pathsChanged() }
 
   /// Limits the video on a path to its share of the uplink; nil if the uplink is no limit. Packets
   /// leave no faster than that, since otherwise the frames to all receivers would queue at the

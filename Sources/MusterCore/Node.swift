@@ -287,7 +287,7 @@ public struct Node: ~Copyable, Sendable {
   /// new source address, and the rendezvous servers are queried, which shows them the new address.
   public mutating func pathsChanged(at now: Instant) -> [Output] {
     var out: [Output] = []
-    congestion.forgetUplink()
+    congestion.pathsChanged()
     for link in peers.keys { sendPing(over: link, at: now, &out) }
     perform(discovery.seek(at: now), at: now, &out)
     return out

@@ -96,10 +96,10 @@ def _share(t, rate, count, frames, others):
         receiver.wait("stats", 30, where=lambda event: any(peer["in"] for peer in event["peers"]))
     t.pause(_SHARING)
     lan.measure()
-    before = [_received(one) for one in receivers]
+    before = [_received(one, sender) for one in receivers]
     t.pause(_SECONDS)
     passed = lan.measured()
-    after = [_received(one) for one in receivers]
+    after = [_received(one, sender) for one in receivers]
     used = sum(flow["kbps"] for (source, _), flow in passed.items() if source == 0)
     t.figure("used", used / rate, "of the uplink", at_least=0.8, at_most=1.02)
     t.figure("known of it", sender.all("stats")[-1]["node"]["uplinkLimitKbps"] / rate, "of it",
@@ -148,12 +148,12 @@ def _audio(node):
     return counters.get("audio.received", 0), counters.get("audio.lost", 0)
 
 
-def _received(node):
+def _received(node, sender):
     """Frames of audio that a node without other senders had received, and lost, frames of video,
     and the latest statistics of what it receives."""
-    latest = node.all("stats")[-1]["peers"]
-    video = next(peer["in"] for peer in latest if peer["in"] and peer["in"]["layer"] != "off")
-    return *_audio(node), video["frames"], video
+    peers = node.all("stats")[-1]["peers"]
+    latest = next(peer["in"] for peer in peers if peer["member"] == sender.id)
+    return *_audio(node), latest["frames"], latest
 
 
 def _estimates(node, other, since):

@@ -11,6 +11,8 @@ private struct Uplink {
   /// The time by which the packets of a path wait in any case.
   var wait: (_ path: Int) -> Duration = { _ in .zero }
   var isOverused = true
+  /// Whether the packets that are sent are reported.
+  var isReporting = true
   private(set) var learnt: [Double] = []
 
   private var busyUntil = Instant.zero
@@ -31,8 +33,10 @@ private struct Uplink {
       busyUntil = leavesAt
       // The clocks of the receivers differ, and so do the lengths of the paths.
       let arrivedAt = leavesAt + wait(path) + .seconds(Double(100 * path))
-      unreported[path].append(
-        PacketResult(bytes: 250, sentAt: now, fate: .arrived(at: arrivedAt)))
+      if isReporting {
+        unreported[path].append(
+          PacketResult(bytes: 250, sentAt: now, fate: .arrived(at: arrivedAt)))
+      }
       path = (path + 1) % unreported.count
       now = now + interval
       if now >= reportAt {
@@ -83,6 +87,17 @@ struct UplinkEstimatorTests {
     uplink.wait = { $0 == 0 ? .zero : .milliseconds(80) }
     uplink.send(DataRate(kbps: 1_000), for: .seconds(3))
     #expect(uplink.estimator.rate == nil)
+  }
+
+  /// As when the reports begin while packets already queue.
+  @Test func whatLeftBeforeTheFirstReportDoesNotCountAsNothing() {
+    var uplink = Uplink(kbps: 1_000)
+    uplink.isReporting = false
+    uplink.send(uplink.rate * 2, for: .milliseconds(300))
+    uplink.isReporting = true
+    uplink.send(uplink.rate * 1.1, for: .seconds(1))
+    #expect(uplink.learnt.count == 1)
+    #expect((830...1_010).contains(uplink.learnt.first ?? 0), "\(uplink.learnt)")
   }
 
   @Test func theRateRisesMoreAndMoreRarely() {

@@ -50,7 +50,7 @@ public struct UplinkEstimator: Sendable {
   /// Learns the rate from packets that have left until `settled`, as those after it may not be
   /// reported yet, if the queues of several paths grow (`isOverused`). Returns whether it does.
   public mutating func update(isOverused: Bool, settled: Instant, at now: Instant) -> Bool {
-    if let updatedAt, now - updatedAt > Self.memory { reset() }
+    if let updatedAt, now - updatedAt > Self.memory { self = UplinkEstimator() }
     updatedAt = now
     let start = learnt.map { $0.at + Self.effect } ?? .zero
     guard isOverused,
@@ -72,8 +72,8 @@ public struct UplinkEstimator: Sendable {
     self.rate = rate * (1 + min(factor, Self.growth.most) * seconds)
   }
 
-  /// Forgets all that was learnt.
-  public mutating func reset() { self = UplinkEstimator() }
+  /// Lets the rate rise soon, since packets may now take another uplink.
+  public mutating func pathsChanged() { hold = Self.holds.lowerBound }
 
   private mutating func learn(_ rate: DataRate, at now: Instant) {
     if let learnt {

@@ -8,6 +8,9 @@ struct UplinkTimeline: Sendable {
   /// The resolution, and the time that is remembered.
   private static let slot = Duration.milliseconds(20)
   private static let slots = 100
+  /// The most slots in which nothing leaves a busy uplink. More of them show that what has left is
+  /// not known.
+  private static let gap = 5
   /// The wait from which a packet shows that the uplink was busy.
   private static let busyWait = Duration.milliseconds(10)
 
@@ -39,12 +42,23 @@ struct UplinkTimeline: Sendable {
   func rateWhileBusy(from start: Instant, to end: Instant, least: Duration) -> DataRate? {
     let (first, last) = (number(start), number(end))
     var longest: (count: Int, bytes: Int) = (0, 0)
-    var run = longest
+    // From one slot in which packets leave to another.
+    var run: (first: Int, last: Int, bytes: Int)?
     for number in max(first, last - Self.slots + 1)..<max(first, last) {
       let slot = table[number % Self.slots]
-      let isBusy = slot.number == number && slot.isBusy && !slot.isIdle
-      run = isBusy ? (run.count + 1, run.bytes + slot.bytes) : (0, 0)
-      if run.count > longest.count { longest = run }
+      guard slot.number == number, slot.isBusy, !slot.isIdle else {
+        run = nil
+        continue
+      }
+      guard slot.bytes > 0 else { continue }
+      if let former = run, number - former.last <= Self.gap {
+        run = (former.first, number, former.bytes + slot.bytes)
+      } else {
+        run = (number, number, slot.bytes)
+      }
+      if let run, run.last - run.first >= longest.count {
+        longest = (run.last - run.first + 1, run.bytes)
+      }
     }
     let time = Self.slot * longest.count
     return time >= least ? DataRate(bytes: Double(longest.bytes), over: time) : nil

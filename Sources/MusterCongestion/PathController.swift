@@ -67,8 +67,8 @@ public struct PathController: Sendable {
 
   /// The queueing delay of the last reported packets; nil before the first report.
   public var queueDelay: Duration? { queue.mean }
-  /// The time that the fastest of the last packets took, on the clocks of both ends; nil before the
-  /// first report.
+  /// The time that the fastest packet of the last minute or less took, on the clocks of both ends;
+  /// nil before the first report.
   public var leastTransit: Duration? { queue.base }
   /// Whether the queue of the path grows.
   public var isOverused: Bool { delay.trend == .growing }

@@ -219,7 +219,7 @@ struct Congestion: Sendable {
         let probe = $0.controller.reported(report, at: now)
         $0.noteQueue(at: now)
         if !$0.isFlowing(at: now) {
-          uplinkEstimator.reported(report, leastTransit: $0.controller.leastTransit)
+          uplinkEstimator.reported(report, leastTransit: $0.controller.leastTransit, at: now)
         }
         $0.pace(at: now)
         if let probe { $0.pacer.probe(probe, at: now) }

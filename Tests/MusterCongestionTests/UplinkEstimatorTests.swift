@@ -16,7 +16,8 @@ private struct Uplink {
   private(set) var learnt: [Double] = []
 
   private var busyUntil = Instant.zero
-  private var unreported: [[PacketResult]]
+  /// The packets of each path that no report has, and the times at which they leave the uplink.
+  private var unreported: [[(result: PacketResult, leavesAt: Instant)]]
 
   init(kbps: Double, paths: Int = 2) {
     rate = DataRate(kbps: kbps)
@@ -34,8 +35,8 @@ private struct Uplink {
       // The clocks of the receivers differ, and so do the lengths of the paths.
       let arrivedAt = leavesAt + wait(path) + .seconds(Double(100 * path))
       if isReporting {
-        unreported[path].append(
-          PacketResult(bytes: 250, sentAt: now, fate: .arrived(at: arrivedAt)))
+        let result = PacketResult(bytes: 250, sentAt: now, fate: .arrived(at: arrivedAt))
+        unreported[path].append((result, leavesAt + wait(path)))
       }
       path = (path + 1) % unreported.count
       now = now + interval
@@ -48,12 +49,14 @@ private struct Uplink {
 
   private mutating func report(wanted: DataRate) {
     for path in unreported.indices {
-      let report = PathReport(route: PathScript.route, results: unreported[path])
+      let arrived = unreported[path].filter { $0.leavesAt <= now }
+      unreported[path].removeAll { $0.leavesAt <= now }
+      let report = PathReport(route: PathScript.route, results: arrived.map(\.result))
       let transmission = Duration.seconds(250 / rate.bytes(in: .seconds(1)))
-      estimator.reported(report, leastTransit: .seconds(Double(100 * path)) + transmission)
-      unreported[path] = []
+      estimator.reported(
+        report, leastTransit: .seconds(Double(100 * path)) + transmission, at: now)
     }
-    let settled = now + .milliseconds(-50)
+    let settled = now + .milliseconds(-150)
     if estimator.update(isOverused: isOverused, settled: settled, at: now) {
       learnt.append(estimator.rate?.kbps ?? 0)
     }
@@ -73,6 +76,21 @@ struct UplinkEstimatorTests {
     // 92 % are kept; a slot of 20 ms holds one packet more or less.
     let share = (uplink.learnt.first ?? 0) / kbps
     #expect((0.83...1.01).contains(share), "\(share)")
+  }
+
+  /// As from a receiver whose clock jumps, or that lies.
+  @Test func packetsThatLeaveInTheFutureHideNothing() {
+    var uplink = Uplink(kbps: 1_000)
+    for hours in 1...100 {
+      let result = PacketResult(
+        bytes: 250, sentAt: uplink.now,
+        fate: .arrived(at: uplink.now + .seconds(3_600.02 * Double(hours))))
+      uplink.estimator.reported(
+        PathReport(route: PathScript.route, results: [result]), leastTransit: .zero,
+        at: uplink.now)
+    }
+    uplink.send(uplink.rate * 1.5, for: .seconds(1))
+    #expect((830...1_010).contains(uplink.learnt.first ?? 0), "\(uplink.learnt)")
   }
 
   @Test func aQueueThatDoesNotGrowShowsNothing() {

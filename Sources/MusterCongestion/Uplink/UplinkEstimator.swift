@@ -9,6 +9,9 @@ import MusterBase
 public struct UplinkEstimator: Sendable {
   /// The share that is kept of what arrives, so that the queue drains.
   private static let keep = 0.92
+  /// The least rate that is learnt, which is the least that can be given: audio takes as much, and
+  /// a rate near to nothing would hardly grow.
+  private static let least = DataRate(kbps: 64)
   /// The time for which the uplink has to be busy.
   private static let patience = Duration.milliseconds(200)
   /// The time after which what arrives shows the effect of a lower rate.
@@ -37,13 +40,15 @@ public struct UplinkEstimator: Sendable {
   public init() {}
 
   /// Takes what a report says about the packets on a path, of which the fastest took
-  /// `leastTransit` on the clocks of both ends.
-  public mutating func reported(_ report: PathReport, leastTransit: Duration?) {
+  /// `leastTransit` on the clocks of both ends. A packet that has left later than now is one whose
+  /// receiver's clock has jumped, or a lie, and does not count.
+  public mutating func reported(_ report: PathReport, leastTransit: Duration?, at now: Instant) {
     guard let leastTransit else { return }
     for packet in report.results {
       guard let arrivedAt = packet.arrivedAt else { continue }
-      let wait = arrivedAt - packet.sentAt - leastTransit
-      timeline.add(bytes: packet.bytes, sentAt: packet.sentAt, wait: max(wait, .zero))
+      let wait = max(arrivedAt - packet.sentAt - leastTransit, .zero)
+      guard wait <= now - packet.sentAt else { continue }
+      timeline.add(bytes: packet.bytes, sentAt: packet.sentAt, wait: wait)
     }
   }
 
@@ -56,7 +61,7 @@ public struct UplinkEstimator: Sendable {
     guard isOverused,
       let carried = timeline.rateWhileBusy(from: start, to: settled, least: Self.patience)
     else { return false }
-    learn(carried * Self.keep, at: now)
+    learn(max(carried * Self.keep, Self.least), at: now)
     return true
   }
 

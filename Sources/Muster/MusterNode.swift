@@ -230,7 +230,7 @@ public actor MusterNode {
         updateEncoders()
       case .encodeKeyframe(let stream, let layer):
         media[stream]?.stream.requestKeyframe(layer: layer)
-      case .encodeLongPackets(let areNeeded): media.encodeLongPackets(areNeeded)
+      case .encodeLongPackets(let areNeeded): media.audioEncoding.hasLongPackets = areNeeded
       case .show(let frame, let link, let stream): show(frame, of: MemberStream(link, stream))
       case .play(let audio, let link): media.playout?.play(audio, from: link, at: now)
       case .mediaEnded(let link, let stream): endMedia(of: link, stream)
@@ -241,6 +241,8 @@ public actor MusterNode {
     write(writes, besides: identities)
     timers.wake(at: node.deadline)
     guard hasEvents else { return }
+    loop.coalescing = node.coalescing
+    media.audioEncoding.isQuick = node.isEncodingQuickly
     reportOwnChanges()
   }
 

@@ -4,6 +4,11 @@ import MusterWire
 
 /// The CPU as a budget: what this node sends and receives follows how long its work waits.
 extension MediaSessions {
+  /// Notes the time for which a datagram has waited, less that for which it was left to gather.
+  mutating func noteLoopWait(_ wait: Duration) {
+    overuse.noteLoopWait(wait - local.streams.adaptation.coalescing)
+  }
+
   /// Takes steps, or takes them back, when a window of the detector ends.
   mutating func adaptToCPU(at now: Instant) -> [Output] {
     guard let verdict = overuse.verdict(at: now),

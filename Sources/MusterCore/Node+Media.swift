@@ -49,6 +49,15 @@ extension Node {
   /// What this node gives up in calls for lack of CPU.
   public var adaptation: CPUAdaptation.Step { media.local.streams.adaptation.step }
 
+  /// Whether encoders are to work fast rather than well, for lack of CPU.
+  public var isEncodingQuickly: Bool { media.local.streams.adaptation.isEncodingQuickly }
+
+  /// The time for which received datagrams may gather before this node takes them: the less often
+  /// it wakes, the less CPU time they take.
+  public var coalescing: Duration {
+    media.isInCall ? media.local.streams.adaptation.coalescing : .zero
+  }
+
   /// Takes the work of the encoders since the last call: the number of captured frames, and the
   /// mean time from capture to the end of encoding, as a share of the frame interval.
   public mutating func noteEncoding(_ share: Double, frames: Int) {

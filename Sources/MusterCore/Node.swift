@@ -256,7 +256,7 @@ public struct Node: ~Copyable, Sendable {
     _ datagram: [UInt8], from source: Address, arrivedAt: Instant? = nil, at now: Instant,
     into out: inout [Output]
   ) {
-    if let arrivedAt { media.overuse.noteLoopWait(now - arrivedAt) }
+    if let arrivedAt { media.noteLoopWait(now - arrivedAt) }
     switch DatagramKind(of: datagram) {
     case .announcement, .challenge:
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)

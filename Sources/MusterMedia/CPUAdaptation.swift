@@ -8,7 +8,8 @@ public struct CPUAdaptation: Equatable, Sendable {
   public enum Step: Int, CaseIterable, Comparable, Sendable {
     /// Everything is sent and received as requested.
     case nothing
-    /// The layers below the largest are sent at half the frame rate, and encoders search less.
+    /// The layers below the largest are sent at half the frame rate, and encoders search less;
+    /// datagrams gather for longer.
     case quickEncoding
     /// The videos behind the first are received at 15 frames per second at most.
     case othersSlower
@@ -33,8 +34,8 @@ public struct CPUAdaptation: Equatable, Sendable {
 
   /// The time after which a step that was taken back and had to be taken again is taken back once
   /// more; it doubles each time, up to `longestPause`.
-  private static let firstPause = Duration.seconds(10)
-  private static let longestPause = Duration.seconds(60)
+  private static let firstPause = Duration.seconds(5)
+  private static let longestPause = Duration.seconds(20)
   /// The time within which a return to a step shows that taking it back was too much.
   private static let relapse = Duration.seconds(3)
 
@@ -77,6 +78,9 @@ public struct CPUAdaptation: Equatable, Sendable {
   public mutating func hasLessToDo() { (pausedUntil, pause) = (nil, Self.firstPause) }
 
   // MARK: What this node receives
+
+  /// The time for which datagrams may gather in a call: fewer wake-ups take less CPU time.
+  public var coalescing: Duration { .milliseconds(step > .nothing ? 8 : 3) }
 
   /// The most that this node requests of the video of this rank, counted from 0, among `count`; nil
   /// for no limit.

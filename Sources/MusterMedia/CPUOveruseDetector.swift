@@ -18,8 +18,8 @@ public struct CPUOveruseDetector: HasDeadline, Sendable {
   private static let shortLoopWait = Duration.milliseconds(6)
   /// The mean time from capture to the end of encoding, as a share of the frame interval, from
   /// which the encoders do not keep up, and up to which they could do more.
-  private static let longEncoding = 0.9
-  private static let shortEncoding = 0.5
+  private static let longEncoding = 2.0
+  private static let shortEncoding = 0.8
   /// The excess over the limits from which one window is enough.
   private static let severe = 4.0
   /// The windows that must agree, unless the shortage is severe.

@@ -3,13 +3,23 @@ import MusterCodecs
 import MusterDevices
 import MusterSystem
 
+/// How the audio of this node is encoded.
+package struct AudioEncoding: Sendable {
+  /// Whether there are long packets beside the others.
+  package var hasLongPackets = false
+  /// Whether the encoders work fast rather than well.
+  package var isQuick = false
+
+  package init() {}
+}
+
 /// The audio of this node, whose source can be replaced while it runs, and the thread that captures
 /// and encodes it.
 ///
 /// A microphone is open only while audio is to be sent.
 package final class LocalAudioStream: Sendable {
   private let slot: DeviceSlot<any AudioSource>
-  private let encodesLongPackets = Monitor(false)
+  private let encoding = Monitor(AudioEncoding())
   private let echo: EchoControl
   private let deliver: @Sendable (EncodedAudio) -> Void
   private let failed: @Sendable (MusterError) -> Void
@@ -38,10 +48,8 @@ package final class LocalAudioStream: Sendable {
   /// Sets whether audio is to be sent; otherwise the source is not read.
   package func setWanted(_ isWanted: Bool) { slot.want(isWanted) }
 
-  /// Sets whether to encode long packets beside the others.
-  package func encodeLongPackets(_ areNeeded: Bool) {
-    encodesLongPackets.withLock { $0 = areNeeded }
-  }
+  /// Sets how the next frames are encoded.
+  package func set(_ encoding: AudioEncoding) { self.encoding.withLock { $0 = encoding } }
 
   /// Starts the thread; call once.
   package func start() -> WorkerThread { WorkerThread("muster-audio") { self.run() } }
@@ -58,11 +66,14 @@ package final class LocalAudioStream: Sendable {
         guard let captured = next(&capture) else { continue }
         let pcm = echo.cleaned(captured.pcm)
         let level = AudioLevel.dBov(pcm)
-        if !encodesLongPackets.withLock({ $0 }) {
+        let encoding = encoding.withLock { $0 }
+        if !encoding.hasLongPackets {
           longPackets = nil
         } else if longPackets == nil {
           longPackets = try LongPacketEncoder()
         }
+        encoder.setQuick(encoding.isQuick)
+        longPackets?.setQuick(encoding.isQuick)
         deliver(
           EncodedAudio(
             data: try encoder.encode(pcm), level: level, capturedAt: captured.capturedAt,

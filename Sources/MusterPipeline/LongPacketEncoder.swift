@@ -22,6 +22,9 @@ package struct LongPacketEncoder {
       kilobitsPerSecond: Self.kilobitsPerSecond, expectedLossPercent: 0, isWideband: true)
   }
 
+  /// Lets the encoder work fast rather than well from the next frame on, or well again.
+  package func setQuick(_ isQuick: Bool) { encoder.setQuick(isQuick) }
+
   /// Encodes a frame of 960 samples; returns the packet that ends with it, if one does. The frames
   /// before a pause of the source are not joined with those after it.
   package mutating func encode(

@@ -27,7 +27,12 @@ package final class Recorder: Sendable {
   private static let frameCapacity = 1024
   private static let audioCapacity = 2048
 
+  /// The time between two batches of writes: a wake-up for each frame takes more CPU time than all
+  /// writing.
+  private static let interval = Duration.milliseconds(100)
+
   private let directory: String
+  private let isStopping = Monitor(false)
   private let inputs = FrameQueue<Input, File>(
     encoded: frameCapacity, independent: audioCapacity
   ) { input in
@@ -84,7 +89,10 @@ package final class Recorder: Sendable {
   }
 
   /// Ends the recording once the queued input has been written.
-  package func stop() { inputs.close() }
+  package func stop() {
+    inputs.close()
+    isStopping.withLock { $0 = true }
+  }
 
   /// The fill level of the input queue, which holds video frames, decoded audio and end-of-media
   /// markers.
@@ -104,6 +112,8 @@ package final class Recorder: Sendable {
           return inputs.close()
         }
       }
+      let next = BootClock.now + Self.interval
+      _ = isStopping.wait(until: { _ in next }) { $0 ? () : nil }
     }
     for index in 0..<tracks.count {
       do { try tracks[at: index].close() } catch {

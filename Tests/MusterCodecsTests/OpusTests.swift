@@ -13,13 +13,16 @@ import Testing
     }
     encoder.setExpectedLoss(percent: 20)
     sizes.append(try encoder.encode(silence).count)
+    encoder.setQuick(true)
+    for frame in try TestFiles.speech() { sizes.append(try encoder.encode(frame).count) }
     // 32 kbit/s for 20 ms.
     #expect(sizes.allSatisfy { $0 == 80 })
   }
 
-  @Test func speechComesBack() throws {
+  @Test(arguments: [false, true]) func speechComesBack(isQuick: Bool) throws {
     let speech = try TestFiles.speech()
     let encoder = try OpusEncoder()
+    encoder.setQuick(isQuick)
     let decoder = try OpusDecoder()
     var heard = [Int16]()
     for frame in speech { heard += try decoder.decode(encoder.encode(frame)) }

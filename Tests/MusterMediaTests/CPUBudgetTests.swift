@@ -28,7 +28,7 @@ private struct Node {
 struct CPUOveruseDetectorTests {
   @Test func workThatHardlyWaitsChangesNothing() {
     var node = Node()
-    #expect(node.run(40, wait: .milliseconds(15), encoding: 0.8).allSatisfy { $0 == .nothing })
+    #expect(node.run(40, wait: .milliseconds(15), encoding: 1.9).allSatisfy { $0 == .nothing })
   }
 
   @Test func longWaitsForTheLoopTakeAStepEveryHalfSecond() {
@@ -40,7 +40,7 @@ struct CPUOveruseDetectorTests {
 
   @Test func encodersThatDoNotKeepUpCountAsMuch() {
     var node = Node()
-    #expect(node.run(2, encoding: 1.2) == [.nothing, .quickEncoding])
+    #expect(node.run(2, encoding: 2.1) == [.nothing, .quickEncoding])
   }
 
   @Test func aSevereShortageIsAnsweredWithinTwoSeconds() {
@@ -98,7 +98,7 @@ struct CPUAdaptationTests {
       if step != last { changes += 1 }
       last = step
     }
-    #expect(changes <= 12, "\(changes) changes in two minutes")
+    #expect(changes <= 18, "\(changes) changes in two minutes")
   }
 
   @Test func whenSomebodyLeavesItIsTriedAtOnce() {

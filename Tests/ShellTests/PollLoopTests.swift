@@ -107,6 +107,35 @@ private func newLoop() throws -> PollLoop { try #require(PollLoop("muster-test")
   close(writing)
 }
 
+/// Until the loop has something else to do.
+@Test func whatComesSoonAfterTheLastReadGathers() async throws {
+  let (loop, trace) = (try newLoop(), Trace())
+  var ends: [Int32] = [-1, -1]
+  #expect(pipe(&ends) == 0)
+  let (reading, writing) = (ends[0], ends[1])
+  await loop.submit { loop.coalescing = .seconds(3600) }
+  let (reads, done) = AsyncStream<Void>.makeStream()
+  let watch = loop.watch(reading) {
+    var bytes: [UInt8] = [0, 0, 0]
+    trace.add("\(read(reading, &bytes, bytes.count))")
+    done.yield()
+  }
+  var next = reads.makeAsyncIterator()
+  #expect(write(writing, [1], 1) == 1)
+  await next.next()
+  // A loop that did not wait would read them one by one.
+  for byte: UInt8 in [2, 3] {
+    #expect(write(writing, [byte], 1) == 1)
+    usleep(20_000)
+  }
+  #expect(trace.all == ["1"])
+  loop.execute {}
+  await next.next()
+  #expect(trace.all == ["1", "2"])
+  watch.close()
+  close(writing)
+}
+
 @Test func aReleasedLoopEndsAndClosesWhatItWatches() async throws {
   var ends: [Int32] = [-1, -1]
   #expect(pipe(&ends) == 0)

@@ -58,7 +58,8 @@ final class NodeMedia {
   /// What the node offers to others.
   var offers: [StreamOffer] { videos.compactMap(\.offer) }
   private(set) var hasAudio = false
-  private var encodesLongPackets = false
+  /// How audio is encoded.
+  var audioEncoding = AudioEncoding() { didSet { audio?.set(audioEncoding) } }
 
   private init(for node: NodeReference) { self.node = node }
 
@@ -162,7 +163,7 @@ final class NodeMedia {
     let node = node
     let added = LocalAudioStream(
       echo: echo, deliver: { audio in node.execute { $0.encoded(audio) } }, failed: node.warn)
-    added.encodeLongPackets(encodesLongPackets)
+    added.set(audioEncoding)
     threads.append(added.start())
     audio = added
     return added
@@ -191,12 +192,6 @@ final class NodeMedia {
       revision > videos[index].revision
     else { return }
     (videos[index].format, videos[index].revision) = (format, revision)
-  }
-
-  /// Sets whether to encode long packets of audio beside the others.
-  func encodeLongPackets(_ areNeeded: Bool) {
-    encodesLongPackets = areNeeded
-    audio?.encodeLongPackets(areNeeded)
   }
 
   /// Sets the layers of a stream that members need.

@@ -91,6 +91,14 @@ package final class PollLoop: SerialExecutor {
 
   // MARK: Descriptors
 
+  /// The time for which descriptors that were readable are left alone, unless the loop has
+  /// something else to do ("interrupt coalescing"): what comes in the meantime is then handled
+  /// together. On the loop only.
+  package var coalescing: Duration {
+    get { core.coalescing }
+    set { core.coalescing = newValue }
+  }
+
   /// Calls `readable` on the loop while a descriptor is readable or has failed. The loop owns the
   /// descriptor, and closes it with the watch or with itself.
   package func watch(_ descriptor: Int32, _ readable: @escaping @Sendable () -> Void) -> Watch {
@@ -143,6 +151,9 @@ private final class Core: @unchecked Sendable {
   private var timers: [PollLoop.Timer] = []
   private var watches: [PollLoop.Watch] = []
   private var polled: [pollfd] = []
+  var coalescing = Duration.zero
+  /// The time at which a watched descriptor was last readable.
+  private var readAt = Instant.zero
 
   init(wake: Int32) { self.wake = wake }
 
@@ -249,14 +260,30 @@ private final class Core: @unchecked Sendable {
       return inbox.isAsleep
     }
     let next = timers.reduce(Instant?.none) { soonest($0, $1.isOver ? nil : $1.due) }
-    let timeout = next.map { max(($0 - BootClock.now).wholeNanoseconds, 0) } ?? -1
-    let ready = muster_poll(&polled, UInt32(polled.count), mayWait ? timeout : 0)
+    let ready = mayWait ? poll(until: next) : poll(polled.count, until: .zero)
     inbox.withLock { $0.isAsleep = false }
     guard ready > 0 else { return }
     if polled[0].revents != 0 { muster_wake_drain(wake) }
+    guard polled.dropFirst().contains(where: { $0.revents != 0 }) else { return }
+    readAt = BootClock.now
     let results = polled
     let watches = watches
     for (watch, result) in zip(watches, results.dropFirst())
     where result.revents != 0 && !watch.isClosed { watch.readable() }
+  }
+
+  /// Waits for descriptors, or until `next`, and leaves those alone at first that have just been
+  /// readable.
+  private func poll(until next: Instant?) -> Int32 {
+    let rested = readAt + coalescing
+    guard rested > BootClock.now else { return poll(polled.count, until: next) }
+    let isWoken = poll(1, until: soonest(next, rested)) > 0
+    return poll(polled.count, until: isWoken ? .zero : next)
+  }
+
+  /// Waits for the first `count` descriptors until `end`; without one, for as long as it takes.
+  private func poll(_ count: Int, until end: Instant?) -> Int32 {
+    let timeout = end.map { max(($0 - BootClock.now).wholeNanoseconds, 0) } ?? -1
+    return muster_poll(&polled, UInt32(count), timeout)
   }
 }

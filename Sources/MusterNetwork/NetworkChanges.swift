@@ -25,6 +25,7 @@ package final class NetworkChanges: Sendable {
           repeat { count = read(descriptor, buffer.baseAddress, buffer.count) } while count > 0
         }
         changed()
+        return false
       })
   }
 

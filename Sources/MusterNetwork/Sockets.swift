@@ -77,12 +77,15 @@ package final class Sockets {
 
     init(_ receive: @escaping @Sendable ([ReceivedDatagram]) -> Void) { self.receive = receive }
 
-    func read(_ descriptor: Int32) {
-      var reads = 1
-      while reader.read(descriptor, into: &datagrams), reads < Sockets.readsInTurn { reads += 1 }
-      guard !datagrams.isEmpty else { return }
-      receive(datagrams)
+    /// Returns whether more may wait.
+    func read(_ descriptor: Int32) -> Bool {
+      var hasMore = true
+      for _ in 0..<Sockets.readsInTurn where hasMore {
+        hasMore = reader.read(descriptor, into: &datagrams)
+      }
+      if !datagrams.isEmpty { receive(datagrams) }
       datagrams.removeAll(keepingCapacity: true)
+      return hasMore
     }
   }
 

@@ -27,8 +27,8 @@ package final class Recorder: Sendable {
   private static let frameCapacity = 1024
   private static let audioCapacity = 2048
 
-  /// The time between two batches of writes: a wake-up for each frame takes more CPU time than all
-  /// writing.
+  /// The time between two batches of writes: to wake for each frame, hundreds of times a second in
+  /// a mesh, takes CPU time that encoders lack.
   private static let interval = Duration.milliseconds(100)
 
   private let directory: String

@@ -91,6 +91,7 @@ private func newLoop() throws -> PollLoop { try #require(PollLoop("muster-test")
     let count = read(reading, &byte, 1)
     trace.add("\(count) \(byte)")
     done.yield()
+    return false
   }
   var next = reads.makeAsyncIterator()
   for byte: UInt8 in [1, 2] {
@@ -107,7 +108,7 @@ private func newLoop() throws -> PollLoop { try #require(PollLoop("muster-test")
   close(writing)
 }
 
-/// Until the loop has something else to do.
+/// Until the loop has something else to do, and unless the reader has left something.
 @Test func whatComesSoonAfterTheLastReadGathers() async throws {
   let (loop, trace) = (try newLoop(), Trace())
   var ends: [Int32] = [-1, -1]
@@ -117,21 +118,25 @@ private func newLoop() throws -> PollLoop { try #require(PollLoop("muster-test")
   let (reads, done) = AsyncStream<Void>.makeStream()
   let watch = loop.watch(reading) {
     var bytes: [UInt8] = [0, 0, 0]
-    trace.add("\(read(reading, &bytes, bytes.count))")
+    let count = read(reading, &bytes, bytes.count)
+    trace.add("\(count)")
     done.yield()
+    return count == bytes.count
   }
   var next = reads.makeAsyncIterator()
-  #expect(write(writing, [1], 1) == 1)
+  #expect(write(writing, [1, 2, 3, 4], 4) == 4)
   await next.next()
+  await next.next()
+  #expect(trace.all == ["3", "1"], "it has read on")
   // A loop that did not wait would read them one by one.
-  for byte: UInt8 in [2, 3] {
+  for byte: UInt8 in [5, 6] {
     #expect(write(writing, [byte], 1) == 1)
     usleep(20_000)
   }
-  #expect(trace.all == ["1"])
+  #expect(trace.all == ["3", "1"])
   loop.execute {}
   await next.next()
-  #expect(trace.all == ["1", "2"])
+  #expect(trace.all == ["3", "1", "2"])
   watch.close()
   close(writing)
 }
@@ -142,7 +147,7 @@ private func newLoop() throws -> PollLoop { try #require(PollLoop("muster-test")
   let trace = Trace()
   do {
     let loop = try newLoop()
-    _ = loop.watch(ends[0]) {}
+    _ = loop.watch(ends[0]) { false }
     for number in 0..<10 { loop.execute { trace.add("\(number)") } }
     await loop.submit {}
   }

@@ -99,9 +99,10 @@ package final class PollLoop: SerialExecutor {
     set { core.coalescing = newValue }
   }
 
-  /// Calls `readable` on the loop while a descriptor is readable or has failed. The loop owns the
-  /// descriptor, and closes it with the watch or with itself.
-  package func watch(_ descriptor: Int32, _ readable: @escaping @Sendable () -> Void) -> Watch {
+  /// Calls `readable` on the loop while a descriptor is readable or has failed; it returns whether
+  /// it has left something to read, which then does not gather. The loop owns the descriptor, and
+  /// closes it with the watch or with itself.
+  package func watch(_ descriptor: Int32, _ readable: @escaping @Sendable () -> Bool) -> Watch {
     let watch = Watch(descriptor, core, readable)
     core.add(watch)
     return watch
@@ -111,13 +112,13 @@ package final class PollLoop: SerialExecutor {
   package final class Watch: @unchecked Sendable {
     /// The descriptor, until the watch is closed.
     package let descriptor: Int32
-    fileprivate let readable: @Sendable () -> Void
+    fileprivate let readable: @Sendable () -> Bool
     private let core: Core
     // Accessed on the loop only.
     fileprivate var isClosed = false
 
     fileprivate init(
-      _ descriptor: Int32, _ core: Core, _ readable: @escaping @Sendable () -> Void
+      _ descriptor: Int32, _ core: Core, _ readable: @escaping @Sendable () -> Bool
     ) {
       self.descriptor = descriptor
       self.core = core
@@ -152,8 +153,8 @@ private final class Core: @unchecked Sendable {
   private var watches: [PollLoop.Watch] = []
   private var polled: [pollfd] = []
   var coalescing = Duration.zero
-  /// The time at which a watched descriptor was last readable.
-  private var readAt = Instant.zero
+  /// The time at which watched descriptors were last read; nil before, and while something is left.
+  private var readAt: Instant?
 
   init(wake: Int32) { self.wake = wake }
 
@@ -269,14 +270,15 @@ private final class Core: @unchecked Sendable {
     let results = polled
     let watches = watches
     for (watch, result) in zip(watches, results.dropFirst())
-    where result.revents != 0 && !watch.isClosed { watch.readable() }
+    where result.revents != 0 && !watch.isClosed && watch.readable() { readAt = nil }
   }
 
   /// Waits for descriptors, or until `next`, and leaves those alone at first that have just been
-  /// readable.
+  /// read.
   private func poll(until next: Instant?) -> Int32 {
-    let rested = readAt + coalescing
-    guard rested > BootClock.now else { return poll(polled.count, until: next) }
+    guard let rested = readAt.map({ $0 + coalescing }), rested > BootClock.now else {
+      return poll(polled.count, until: next)
+    }
     let isWoken = poll(1, until: soonest(next, rested)) > 0
     return poll(polled.count, until: isWoken ? .zero : next)
   }

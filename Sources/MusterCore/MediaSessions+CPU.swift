@@ -9,6 +9,9 @@ extension MediaSessions {
     overuse.noteLoopWait(wait - local.streams.adaptation.coalescing)
   }
 
+  /// Whether this node gives something up for lack of CPU.
+  var isShortOfCPU: Bool { local.streams.adaptation.step > .nothing }
+
   /// Takes steps, or takes them back, when a window of the detector ends.
   mutating func adaptToCPU(at now: Instant) -> [Output] {
     guard let verdict = overuse.verdict(at: now),

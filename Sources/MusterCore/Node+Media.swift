@@ -86,7 +86,8 @@ extension Node {
       queueDelay: path?.queueDelay ?? .zero, estimate: path.map { Int($0.estimate.kbps) },
       spareRate: media.bandwidth(of: link),
       takesCopies: capabilities?.contains(.redundantAudio) ?? false,
-      takesLongPackets: capabilities?.contains(.longAudioPackets) ?? false)
+      takesLongPackets: capabilities?.contains(.longAudioPackets) ?? false,
+      isShortOfCPU: media.local.streams.adaptation.sendsLongPackets)
   }
 
   // MARK: Recipients

@@ -63,10 +63,12 @@ public struct AudioSender: Sendable {
     /// Whether the receiver knows copies, and long packets.
     public var takesCopies: Bool
     public var takesLongPackets: Bool
+    /// Whether this node is so short of CPU that packets have to be long.
+    public var isShortOfCPU: Bool
 
     public init(
       roundTrip: Duration, queueDelay: Duration, estimate: Int?, spareRate: Int?, takesCopies: Bool,
-      takesLongPackets: Bool
+      takesLongPackets: Bool, isShortOfCPU: Bool = false
     ) {
       self.roundTrip = roundTrip
       self.queueDelay = queueDelay
@@ -74,6 +76,7 @@ public struct AudioSender: Sendable {
       self.spareRate = spareRate
       self.takesCopies = takesCopies
       self.takesLongPackets = takesLongPackets
+      self.isShortOfCPU = isShortOfCPU
     }
 
     /// Whether it may be a full queue that loses the packets.
@@ -92,9 +95,10 @@ public struct AudioSender: Sendable {
     if isQueueing { queuedAt = now }
     let isAfterQueue = queuedAt.map { now - $0 < Self.queueMemory } ?? false
     let spareRate = conditions.spareRate ?? .max
+    let narrow = wantsLongPackets ? Self.narrow.off : Self.narrow.on
     wantsLongPackets =
       conditions.takesLongPackets
-      && (conditions.estimate ?? .max) < (wantsLongPackets ? Self.narrow.off : Self.narrow.on)
+      && (conditions.isShortOfCPU || (conditions.estimate ?? .max) < narrow)
     hasCopies =
       conditions.takesCopies && !isAfterQueue && !wantsLongPackets
       && (hasCopies

@@ -2,7 +2,7 @@ import MusterBase
 import MusterWire
 
 /// What a node gives up while it is short of CPU, in steps, least missed first. Audio is never
-/// given up.
+/// given up; the last step makes it plainer and 40 ms later.
 public struct CPUAdaptation: Equatable, Sendable {
   /// The steps in the order in which they are taken, each in addition to those before.
   public enum Step: Int, CaseIterable, Comparable, Sendable {
@@ -25,6 +25,8 @@ public struct CPUAdaptation: Equatable, Sendable {
     case frontHalf
     /// Only the first three videos are received.
     case frontOnly
+    /// Audio is sent in packets of three frames, which are a third of the work at both ends.
+    case longPackets
 
     public static func < (a: Step, b: Step) -> Bool { a.rawValue < b.rawValue }
 
@@ -107,6 +109,9 @@ public struct CPUAdaptation: Equatable, Sendable {
     }
     return step
   }
+
+  /// Whether audio is sent in long packets to those who know them.
+  public var sendsLongPackets: Bool { step >= .longPackets }
 
   /// Whether encoders work fast rather than well.
   public var isEncodingQuickly: Bool { step >= .quickEncoding }

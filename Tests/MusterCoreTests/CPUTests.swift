@@ -42,7 +42,7 @@ struct CPUTests {
     slow.world.hosts.forEach { $0.clear() }
     slow.world.lag = { index in index == 0 ? .milliseconds(60) : .zero }
     slow.world.run(for: .seconds(5))
-    #expect(slow.steps.last == .frontOnly)
+    #expect(slow.steps.last == .longPackets)
     let last = slow.world.id(3)
     #expect(slow.layers(.received, with: 3).last?.why == .cpu)
     let sent = try #require(slow.layers(.sent, with: 3).last)

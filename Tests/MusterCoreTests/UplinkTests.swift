@@ -190,6 +190,18 @@ struct UplinkTests {
     #expect(outcome.heights == [360, 360, 360, 360], "\(outcome)")
   }
 
+  /// Its own delays could be the queue.
+  @Test func aNodeThatIsShortOfCPULearnsNothing() {
+    let limits = [Duration.zero, .milliseconds(60)].map { lag in
+      var narrow = Narrow(2, kbps: 500, limit: nil)
+      narrow.world.lag = { $0 == 0 ? lag : .zero }
+      narrow.join()
+      narrow.world.run(for: .seconds(20))
+      return narrow.world.hosts[0].node.uplinkLimit
+    }
+    #expect(limits[0] != nil && limits[1] == nil)
+  }
+
   /// As if the limit was set too high, or the receivers were all behind the same narrow link.
   @Test(arguments: [1, 3]) func aLimitThatIsTooHighIsNoHarm(receivers: Int) {
     let outcomes = [nil, 3_000].map { limit in

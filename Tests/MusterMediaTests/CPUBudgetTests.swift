@@ -46,8 +46,8 @@ struct CPUOveruseDetectorTests {
   @Test func aSevereShortageIsAnsweredWithinTwoSeconds() {
     var node = Node()
     let steps = node.run(8, wait: .milliseconds(300))
-    #expect(steps[0] == .othersSlower && steps[3] == .frontOnly)
-    #expect(steps.last == .frontOnly, "there is nothing more to give up")
+    #expect(steps[0] == .othersSlower && steps[4] == .longPackets)
+    #expect(steps.last == .longPackets, "there is nothing more to give up")
   }
 
   @Test func fewSamplesSayNothing() {
@@ -143,9 +143,14 @@ struct CPUAdaptationTests {
     #expect(text(.othersSlow) == "S15 S8 S8 S8 S8 S8 S8 S8")
     #expect(text(.frontHalf) == "S15 S8 S8 S8 - - - -")
     #expect(text(.frontOnly) == "S15 S8 S8 - - - - -")
+    #expect(text(.longPackets) == text(.frontOnly))
     for step in CPUAdaptation.Step.allCases.dropFirst(2) {
       #expect(requests(step).last?.why == .cpu)
     }
+  }
+
+  @Test func audioIsInLongPacketsOnlyWhenNothingElseIsLeft() {
+    #expect(CPUAdaptation.Step.allCases.filter { at($0).sendsLongPackets } == [.longPackets])
   }
 
   @Test func aRequestWithinTheLimitStaysAsItIs() {

@@ -21,6 +21,17 @@ import Testing
   #expect(lengths == expected)
 }
 
+@Test func packetsAreLongForLackOfCPUWhereTheReceiverKnowsThem() {
+  var speech = Speech()
+  var lengths: [[Int]] = []
+  for (isShort, takes) in [(true, false), (true, true), (true, true), (false, true)] {
+    speech.conditions.isShortOfCPU = isShort
+    speech.conditions.takesLongPackets = takes
+    lengths.append(speech.packets(6).map(\.payload.count))
+  }
+  #expect(lengths == [[1, 1, 1, 1, 1, 1], [1, 1, 1, 3], [3, 3], [3, 1, 1, 1]])
+}
+
 /// However often the length of packets changes, and without a loss.
 @Test func eachFrameIsSentOnceInOrder() {
   var speech = Speech()

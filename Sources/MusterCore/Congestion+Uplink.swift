@@ -32,8 +32,9 @@ extension Congestion {
     paths.index(of: path).map { index in paths.read(at: index) { $0.isApart } } ?? false
   }
 
-  /// Learns what the uplink carries from the paths that were reported not long ago.
-  mutating func learnUplink(at now: Instant) {
+  /// Learns what the uplink carries from the paths that were reported not long ago; nothing while
+  /// this node is short of CPU, as it then sends later than it says, which looks like a queue.
+  mutating func learnUplink(isShortOfCPU: Bool, at now: Instant) {
     var overused = 0
     var roundTrip = Duration.zero
     for index in paths.keys.indices {
@@ -45,7 +46,7 @@ extension Congestion {
     }
     let settled = now + (.zero - min(roundTrip, Self.longestRoundTrip) - Self.reportInterval)
     let isLearnt = uplinkEstimator.update(
-      isOverused: overused > 1, settled: settled, at: now)
+      isOverused: overused > 1 && !isShortOfCPU, settled: settled, at: now)
     for index in paths.keys.indices where isLearnt {
       paths.update(at: index) { $0.isApart = $0.isReported(at: now) && $0.isFlowing(at: now) }
     }

@@ -87,7 +87,7 @@ extension Node {
       spareRate: media.bandwidth(of: link),
       takesCopies: capabilities?.contains(.redundantAudio) ?? false,
       takesLongPackets: capabilities?.contains(.longAudioPackets) ?? false,
-      isShortOfCPU: media.local.streams.adaptation.sendsLongPackets)
+      savesPackets: media.local.streams.adaptation.sendsLongPackets)
   }
 
   // MARK: Recipients

@@ -19,8 +19,9 @@ extension Node {
   /// changed.
   @discardableResult
   mutating func planUplink(at now: Instant) -> Bool {
-    // A node that is short of CPU sends later than it says, which looks like a queue.
-    if configuration.uplink == nil, !media.isShortOfCPU { congestion.learnUplink(at: now) }
+    if configuration.uplink == nil {
+      congestion.learnUplink(isShortOfCPU: media.isShortOfCPU, at: now)
+    }
     guard uplinkLimit != nil || congestion.uplink.rate != nil else { return false }
     let links = peers.keys.filter { media.isActive($0) }
     let apart = links.filter { path(of: $0).map(congestion.isApart) ?? false }

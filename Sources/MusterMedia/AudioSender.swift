@@ -63,12 +63,12 @@ public struct AudioSender: Sendable {
     /// Whether the receiver knows copies, and long packets.
     public var takesCopies: Bool
     public var takesLongPackets: Bool
-    /// Whether this node is so short of CPU that packets have to be long.
-    public var isShortOfCPU: Bool
+    /// Whether packets are to be long however wide the path is, since fewer packets are less work.
+    public var savesPackets: Bool
 
     public init(
       roundTrip: Duration, queueDelay: Duration, estimate: Int?, spareRate: Int?, takesCopies: Bool,
-      takesLongPackets: Bool, isShortOfCPU: Bool = false
+      takesLongPackets: Bool, savesPackets: Bool = false
     ) {
       self.roundTrip = roundTrip
       self.queueDelay = queueDelay
@@ -76,7 +76,7 @@ public struct AudioSender: Sendable {
       self.spareRate = spareRate
       self.takesCopies = takesCopies
       self.takesLongPackets = takesLongPackets
-      self.isShortOfCPU = isShortOfCPU
+      self.savesPackets = savesPackets
     }
 
     /// Whether it may be a full queue that loses the packets.
@@ -98,7 +98,7 @@ public struct AudioSender: Sendable {
     let narrow = wantsLongPackets ? Self.narrow.off : Self.narrow.on
     wantsLongPackets =
       conditions.takesLongPackets
-      && (conditions.isShortOfCPU || (conditions.estimate ?? .max) < narrow)
+      && (conditions.savesPackets || (conditions.estimate ?? .max) < narrow)
     hasCopies =
       conditions.takesCopies && !isAfterQueue && !wantsLongPackets
       && (hasCopies

@@ -202,6 +202,20 @@ struct UplinkTests {
     #expect(limits[0] != nil && limits[1] == nil)
   }
 
+  @Test func whatWasLearntOutlastsAShortageOfCPU() {
+    var narrow = Narrow(2, kbps: 500, limit: nil)
+    narrow.join()
+    var limits: [Double?] = []
+    for (lag, seconds) in [(0, 20), (60, 40), (0, 10)] {
+      narrow.world.lag = { $0 == 0 ? .milliseconds(lag) : .zero }
+      for _ in 0..<seconds * 10 {
+        narrow.world.run(for: .milliseconds(100))
+        limits.append(narrow.world.hosts[0].node.uplinkLimit)
+      }
+    }
+    #expect(limits.dropFirst(200).allSatisfy { $0 != nil })
+  }
+
   /// As if the limit was set too high, or the receivers were all behind the same narrow link.
   @Test(arguments: [1, 3]) func aLimitThatIsTooHighIsNoHarm(receivers: Int) {
     let outcomes = [nil, 3_000].map { limit in

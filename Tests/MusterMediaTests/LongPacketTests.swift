@@ -24,8 +24,8 @@ import Testing
 @Test func packetsAreLongForLackOfCPUWhereTheReceiverKnowsThem() {
   var speech = Speech()
   var lengths: [[Int]] = []
-  for (isShort, takes) in [(true, false), (true, true), (true, true), (false, true)] {
-    speech.conditions.isShortOfCPU = isShort
+  for (saves, takes) in [(true, false), (true, true), (true, true), (false, true)] {
+    speech.conditions.savesPackets = saves
     speech.conditions.takesLongPackets = takes
     lengths.append(speech.packets(6).map(\.payload.count))
   }

@@ -48,8 +48,12 @@ public struct PathController: Sendable {
   public private(set) var roundTrip: Duration?
   /// The rate that the application could use. The path is probed as long as the estimate is lower.
   public var demand = DataRate.zero
+  /// Whether the queue that a path leaves when it becomes narrower is drained. It is not yet: paths
+  /// that share an uplink have one queue, and would all drain it.
+  package var drainsStandingQueue = false
 
   private var queue = QueueDelay()
+  private var standingQueue = StandingQueue()
   private var acknowledged = AcknowledgedRate()
   private var limit = ApplicationLimit()
   /// The time at which the application last was no longer limited.
@@ -86,8 +90,10 @@ public struct PathController: Sendable {
 
   /// The rate for the path's pacer: how fast packets leave one after the other, whereas the bitrate
   /// of the video follows from the estimate. Both are the same unless losses limit the estimate,
-  /// although packets do not wait in a queue; then it is higher, up to what the delays allow.
+  /// although packets do not wait in a queue, and it is higher then, up to what the delays allow;
+  /// or unless a queue has to drain.
   public var pacingRate: DataRate {
+    if let rate = standingQueue.drainRate { return min(rate, estimate) }
     guard lossWithoutQueue > LossEstimator.tolerated else { return estimate }
     return max(estimate, min(estimate * Self.lossyPacing, delay.rate))
   }
@@ -151,13 +157,15 @@ public struct PathController: Sendable {
         isAfterGap: index == 0 && report.isAfterGap)
       probe = probes.add(packet) ?? probe
     }
-    let acknowledged = acknowledged.rate
+    let carried = drain(report, at: now)
+    let acknowledged = acknowledged.rate.map { min($0, carried ?? $0) }
     if let result = probe, let acknowledged {
       probe = max(result, min(delay.rate, acknowledged * Self.probeFloor))
     }
     let hasRecovered = delay.update(
-      arrivals, isFull: isQueueFull || isOverloaded(report), acknowledged: acknowledged,
-      probe: probe, roundTrip: roundTrip ?? .zero, at: now)
+      arrivals, isFull: isQueueFull || isOverloaded(report),
+      isDraining: standingQueue.isDraining, acknowledged: acknowledged, probe: probe,
+      roundTrip: roundTrip ?? .zero, at: now)
     if let probe { loss.probed(probe) }
     loss.update(
       report.results, delayEstimate: delay.rate, acknowledged: acknowledged,
@@ -165,6 +173,25 @@ public struct PathController: Sendable {
     breaker.reported(report.results, roundTrip: roundTrip ?? .zero, at: now)
     updateEstimate()
     return nextProbe(hasRecovered: hasRecovered, at: now)
+  }
+
+  /// Lowers the rate at once if the path has become narrower, so that its queue drains. Returns
+  /// what it then carries.
+  private mutating func drain(_ report: PathReport, at now: Instant) -> DataRate? {
+    // Before the path has carried something for a while, nothing is known of its queue.
+    guard drainsStandingQueue, let used = acknowledged.rate else { return nil }
+    let action = standingQueue.update(
+      report.results, base: queue.base ?? .zero, queue: queue.shortest, rate: min(used, estimate),
+      estimate: delay.rate, at: now)
+    switch action {
+    case .carries(let rate):
+      delay.found(capacity: rate, at: now)
+      return rate
+    case .restore(let rate):
+      delay.restore(rate, at: now)
+      return nil
+    case nil: return nil
+    }
   }
 
   /// Whether the queue drops packets: its delay is long, and no longer grows. The losses have to
@@ -191,9 +218,9 @@ public struct PathController: Sendable {
 
   /// Forgets what the reports have shown of the path, after it was overloaded.
   private mutating func beginAnew() {
-    let demand = demand
+    let (demand, drains) = (demand, drainsStandingQueue)
     self = PathController()
-    self.demand = demand
+    (self.demand, drainsStandingQueue) = (demand, drains)
   }
 
   private mutating func updateEstimate() {

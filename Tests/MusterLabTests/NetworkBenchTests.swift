@@ -37,12 +37,14 @@ import Testing
   }
 
   /// The lab's switch takes the conditions as they are: `Tests/LabTests/switch.py`.
-  @Test func conditionsHaveTheKeysOfTheSwitch() {
+  @Test func conditionsHaveTheKeysOfTheSwitch() throws {
     let text = NetworkBenchReport.json(result().scenario).text
     #expect(
       text.contains(
         #""up":[{"at":0.000,"rate":1000,"queue":200.000,"delay":25.000,"jitter":5.000,"#
           + #""loss":5.000,"burstStart":0.000,"burstEnd":100.000}],"down":[]"#), "\(text)")
+    let airtime = NetworkBenchReport.json(try #require(NetworkScenario.named("airtime"))).text
+    #expect(airtime.contains(#""wait":6.000,"failures":20.000}"#))
     #expect(text.contains(#""joinsAt":0.000,"video":"320x180","videoKbps":null,"speaks":true,"#))
   }
 }

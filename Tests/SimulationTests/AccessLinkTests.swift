@@ -102,4 +102,37 @@ private func drain(_ network: inout Network) -> [(at: Instant, delivery: Network
     #expect((3600...4400).contains(losses))
     #expect((3.6...4.4).contains(Double(losses) / Double(bursts)))
   }
+
+  /// On a medium that others use, too, what waits leaves together.
+  @Test func aTransmissionTakesWhatWaits() {
+    var network = network()
+    network.setAccess(up: shared(wait: .milliseconds(6)), of: a)
+    for _ in 0..<100 { network.send(datagram, from: a, to: b, at: .zero) }
+    let times = drain(&network).map(\.at)
+    let gaps = zip(times.dropFirst(), times).map { $0 - $1 }.filter { $0 != .microseconds(400) }
+    // A datagram takes 0.4 ms, the longest transmission 4 ms.
+    #expect(times.count == 100 && (8...9).contains(gaps.count), "\(gaps)")
+    #expect(gaps.allSatisfy { $0 > .microseconds(400) })
+  }
+
+  @Test func theThroughputOfASharedMediumIsWhatPasses() throws {
+    var network = network()
+    let conditions = shared(wait: .milliseconds(6), failures: 0.2)
+    network.setAccess(up: conditions, of: a)
+    var bytes = 0
+    for number in 0..<40_000 {
+      // Twice as much as passes.
+      network.send(datagram, from: a, to: b, at: .zero + .microseconds(number * 400))
+    }
+    for arrived in drain(&network) where arrived.at < at(16_000) { bytes += 1_000 }
+    let expected = Double(try #require(conditions.throughput))
+    #expect(abs(Double(bytes) * 8 / 16_000 / expected - 1) < 0.1, "\(bytes), \(expected)")
+  }
+
+  private func shared(wait: Duration, failures: Double = 0) -> PathConditions {
+    var conditions = bottleneck()
+    conditions.kilobitsPerSecond = 20_000
+    conditions.contention = Contention(wait: wait, failures: failures)
+    return conditions
+  }
 }

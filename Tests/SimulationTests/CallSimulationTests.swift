@@ -204,52 +204,6 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
   }
 }
 
-@Suite struct NetworkScenarioTests {
-  @Test func namesAreUniqueAndFound() {
-    for scenario in NetworkScenario.all {
-      #expect(NetworkScenario.named(scenario.name) == scenario)
-      #expect(!scenario.summary.isEmpty)
-    }
-    #expect(NetworkScenario.named("none") == nil)
-  }
-
-  @Test func stepsBeginAtOnceAndComeInOrder() {
-    for scenario in NetworkScenario.all {
-      #expect(scenario.participants.count >= 2)
-      for participant in scenario.participants {
-        #expect(participant.joinsAt + .seconds(10) <= scenario.duration)
-        for steps in [participant.up, participant.down] where !steps.isEmpty {
-          #expect(steps[0].at == .zero, "\(scenario.name)")
-          #expect(zip(steps, steps.dropFirst()).allSatisfy { $0.at < $1.at }, "\(scenario.name)")
-          #expect(steps.last.map { $0.at < scenario.duration } == true, "\(scenario.name)")
-        }
-      }
-    }
-  }
-
-  @Test func theCapacityIsTheNarrowestLinksOnAverage() throws {
-    func link(_ rate: Int?) -> PathConditions {
-      var conditions = PathConditions.ideal
-      conditions.kilobitsPerSecond = rate
-      return conditions
-    }
-    var sender = NetworkScenario.Participant("sender")
-    sender.up = [.init(at: .zero, conditions: link(1000))]
-    var receiver = NetworkScenario.Participant("receiver")
-    receiver.down = [
-      .init(at: .zero, conditions: link(2000)), .init(at: .seconds(10), conditions: link(400)),
-      .init(at: .seconds(15), conditions: link(nil)),
-    ]
-    let scenario = NetworkScenario("", "", seconds: 20, [sender, receiver])
-    #expect(scenario.rate(from: 0, to: 1, at: .seconds(9)) == 1000)
-    #expect(scenario.rate(from: 0, to: 1, at: .seconds(10)) == 400)
-    #expect(scenario.rate(from: 1, to: 0, at: .zero) == nil)
-    #expect(scenario.capacity(from: 1, to: 0, between: .zero, and: .seconds(20)) == nil)
-    let mean = scenario.capacity(from: 0, to: 1, between: .seconds(5), and: .seconds(20))
-    #expect(try #require(mean) == 800)
-  }
-}
-
 @Suite struct EncoderModelTests {
   private func encode(
     _ model: inout EncoderModel, frames: Int, _ body: (Int, [EncodedFrame]) -> Void
@@ -310,6 +264,17 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     encode(&model, frames: 1) { _, frames in
       #expect(frames.map(\.isKeyframe) == [true, false])
     }
+  }
+
+  /// The frame after a cut is large, whatever the target; smaller ones make up for it.
+  @Test func aCutCostsWhatItCosts() {
+    var model = EncoderModel(sender: 0, source: small, cuts: .seconds(4))
+    model.encode([EncoderTarget(layer: 1, kilobitsPerSecond: 400)])
+    var sizes: [Int] = []
+    encode(&model, frames: 900) { _, frames in sizes += frames.map(\.data.count) }
+    let mean = 400 * 125 / 30
+    #expect(sizes.count { $0 > 6 * mean } == 7)
+    #expect(abs(Double(sizes.reduce(0, +)) / Double(900 * mean) - 1) < 0.05)
   }
 
   /// Keyframes on every picture exceed the target; the rate control cannot drop them, but drops
@@ -387,6 +352,13 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
   @Test func lossLimitsTheRate() {
     let rate = run(20_000, loss: 0.01, flows: 1, seconds: 60)[0]
     #expect((2000...6000).contains(rate), "\(rate)")
+  }
+
+  @Test func aFlowThatHasEndedSendsNothing() {
+    var flow = CubicFlow(at: .zero)
+    #expect(!flow.send(at: .zero).isEmpty)
+    flow.end()
+    #expect(flow.tick(at: .zero + .seconds(5)).isEmpty)
   }
 
   @Test func nothingArrivesOfADeadLink() {

@@ -27,12 +27,21 @@ struct DelayEstimator: Sendable {
   /// Takes a lower rate, since nothing is heard from the path.
   mutating func set(_ rate: DataRate, at now: Instant) { controller.set(rate, at: now) }
 
+  /// Lowers the rate below what the path is found to carry.
+  mutating func found(capacity: DataRate, at now: Instant) {
+    controller.found(capacity: capacity, at: now)
+  }
+
+  /// Returns to a rate that was given up in vain.
+  mutating func restore(_ rate: DataRate, at now: Instant) { controller.restore(rate, at: now) }
+
   /// Takes the packets of a report in the order of arrival, the acknowledged rate, and the result
   /// of a probe if there is one. A queue that `isFull` grows no more, and yet calls for a lower
-  /// rate. Returns whether the queue, which had to drain, is steady again.
+  /// rate; while it `isDraining`, the rate stays below what arrives. Returns whether the queue,
+  /// which had to drain, is steady again.
   mutating func update(
-    _ arrivals: [PacketResult], isFull: Bool, acknowledged: DataRate?, probe: DataRate?,
-    roundTrip: Duration, at now: Instant
+    _ arrivals: [PacketResult], isFull: Bool, isDraining: Bool = false, acknowledged: DataRate?,
+    probe: DataRate?, roundTrip: Duration, at now: Instant
   ) -> Bool {
     if let lastAt, now - lastAt > Self.timeout {
       (groups, detector) = (PacketGroups(), TrendDetector())
@@ -53,7 +62,9 @@ struct DelayEstimator: Sendable {
         break
       }
       if acknowledged != nil {
-        controller.update(.growing, acknowledged: acknowledged, roundTrip: roundTrip, at: now)
+        controller.update(
+          .growing, acknowledged: acknowledged, isDraining: isDraining, roundTrip: roundTrip,
+          at: now)
       } else if !hasAcknowledged {
         controller.set(rate * Self.blindDecrease, at: now)
       }
@@ -61,7 +72,8 @@ struct DelayEstimator: Sendable {
       if let probe {
         controller.set(probe, at: now)
       } else {
-        controller.update(trend, acknowledged: acknowledged, roundTrip: roundTrip, at: now)
+        controller.update(
+          trend, acknowledged: acknowledged, isDraining: isDraining, roundTrip: roundTrip, at: now)
       }
     }
     return before == .shrinking && trend == .steady

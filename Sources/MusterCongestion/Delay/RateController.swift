@@ -21,6 +21,9 @@ package struct RateController: Sendable {
   /// The time in which a growing queue is the effect of a probe that raised the rate: until the
   /// application sends more, the queue grows, and reports show it.
   static let probeEffect = Duration.milliseconds(1_500)
+  /// The time for which a restored rate holds: that of the acknowledged rate, and of a round trip
+  /// through a full queue and back.
+  static let restoredTime = Duration.seconds(3)
   /// The size of the packets and the number of frames per second that the additive growth assumes.
   private static let packetBytes = 1_200.0
   private static let framesPerSecond = 30.0
@@ -41,6 +44,8 @@ package struct RateController: Sendable {
   private var changedAt: Instant?
   /// The rate before the last probe raised it, and the time of that.
   private var probed: (from: DataRate, at: Instant)?
+  /// The rate that was restored last, and the time of that.
+  private var restored: (rate: DataRate, at: Instant)?
 
   /// Starts with a rate.
   package init(start: DataRate, limits: ClosedRange<DataRate>) {
@@ -55,6 +60,21 @@ package struct RateController: Sendable {
     changedAt = now
   }
 
+  /// Lowers the rate at once below what the path is found to carry, however recent the last change
+  /// is.
+  mutating func found(capacity rate: DataRate, at now: Instant) {
+    (probed, restored) = (nil, nil)
+    lower(acknowledged: rate, at: now)
+  }
+
+  /// Returns to a rate that was given up in vain, and holds it until reports show what it does.
+  mutating func restore(_ rate: DataRate, at now: Instant) {
+    guard rate > self.rate else { return }
+    self.rate = clamped(rate)
+    restored = (rate, now)
+    changedAt = now
+  }
+
   /// Whether a growing queue is a reason to lower the rate again: a lower rate shows its effect
   /// after a round trip.
   func mayDecrease(acknowledged: DataRate?, roundTrip: Duration, at now: Instant) -> Bool {
@@ -65,9 +85,10 @@ package struct RateController: Sendable {
     return acknowledged.map { $0 < rate * 0.5 } ?? false
   }
 
-  /// Adjusts the rate to the trend of the queue.
+  /// Adjusts the rate to the trend of the queue. While it `isDraining`, more arrives than is sent.
   package mutating func update(
-    _ trend: QueueTrend, acknowledged: DataRate?, roundTrip: Duration, at now: Instant
+    _ trend: QueueTrend, acknowledged: DataRate?, isDraining: Bool = false, roundTrip: Duration,
+    at now: Instant
   ) {
     switch trend {
     case .steady:
@@ -85,7 +106,7 @@ package struct RateController: Sendable {
     }
     // What arrives is no estimate but a fact. It exceeds the rate by this much only if the sender
     // does not keep to it; while a queue drains, it may exceed it by less.
-    if let acknowledged, rate < acknowledged * Self.leastOfAcknowledged {
+    if !isDraining, let acknowledged, rate < acknowledged * Self.leastOfAcknowledged {
       rate = clamped(acknowledged)
     }
   }
@@ -120,6 +141,7 @@ package struct RateController: Sendable {
     // something else fills the queue, each probe would end below its start.
     if let probed, now - probed.at < Self.probeEffect { lower = max(lower, probed.from) }
     probed = nil
+    if let restored, now - restored.at < Self.restoredTime { lower = max(lower, restored.rate) }
     if lower < rate { rate = clamped(lower) }
     if capacity.isAbove(acknowledged) { capacity = LinkCapacity() }
     capacity.found(acknowledged)

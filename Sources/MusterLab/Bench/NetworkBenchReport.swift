@@ -116,7 +116,10 @@ package enum NetworkBenchReport {
       (
         "tcp",
         scenario.tcp.map {
-          .object([("to", .integer(Int64($0.to))), ("at", .number($0.startsAt.inSeconds))])
+          .object([
+            ("to", .integer(Int64($0.to))), ("at", .number($0.startsAt.inSeconds)),
+            ("until", $0.endsAt.map { .number($0.inSeconds) } ?? .null),
+          ])
         } ?? .null
       ),
     ])
@@ -131,13 +134,14 @@ package enum NetworkBenchReport {
         participant.videoKilobitsPerSecond.map { .integer(Int64($0)) } ?? .null
       ),
       ("speaks", .bool(participant.speaks)), ("watches", .bool(participant.watches)),
+      ("cuts", participant.cuts.map { .number($0.inSeconds) } ?? .null),
       ("up", .array(participant.up.map(json))), ("down", .array(participant.down.map(json))),
     ])
   }
 
   private static func json(_ step: NetworkScenario.Step) -> JSONValue {
     let conditions = step.conditions
-    return .object([
+    var object: [(String, JSONValue)] = [
       ("at", .number(step.at.inSeconds)),
       ("rate", .integer(Int64(conditions.kilobitsPerSecond ?? 0))),
       ("queue", .number(conditions.queueLimit.inSeconds * 1000)),
@@ -147,6 +151,13 @@ package enum NetworkBenchReport {
       ("loss", .number(conditions.loss * 100)),
       ("burstStart", .number(conditions.burstStart * 100)),
       ("burstEnd", .number(conditions.burstEnd * 100)),
-    ])
+    ]
+    if let contention = conditions.contention {
+      object += [
+        ("wait", .number(contention.wait.inSeconds * 1000)),
+        ("failures", .number(contention.failures * 100)),
+      ]
+    }
+    return .object(object)
   }
 }

@@ -20,6 +20,7 @@ extension CallSimulation {
     case .startTCP:
       tcp = CubicFlow(at: now)
       send(segments: tcp?.send(at: now) ?? [])
+    case .endTCP: tcp?.end()
     case .estimates: noteEstimates()
     case .end: isFinished = true
     }

@@ -16,6 +16,7 @@ public struct CallSimulation: World {
     case audio(Int)
     case playout(Int)
     case startTCP
+    case endTCP
     case estimates
     case end
   }
@@ -66,7 +67,10 @@ public struct CallSimulation: World {
         meters.append(FlowMeter(joinedAt: .zero + joined, end: .zero + scenario.duration))
       }
     }
-    if let tcp = scenario.tcp { queue.schedule(.startTCP, at: .zero + tcp.startsAt) }
+    if let tcp = scenario.tcp {
+      queue.schedule(.startTCP, at: .zero + tcp.startsAt)
+      if let end = tcp.endsAt { queue.schedule(.endTCP, at: .zero + end) }
+    }
     queue.schedule(.estimates, at: .zero + Self.estimateInterval)
     queue.schedule(.end, at: .zero + scenario.duration)
   }
@@ -102,7 +106,7 @@ public struct CallSimulation: World {
     owners[identity.id] = index
     encoders.append(
       participant.video.map {
-        EncoderModel(sender: UInt8(index), source: $0)
+        EncoderModel(sender: UInt8(index), source: $0, cuts: participant.cuts)
       })
     for step in participant.up { queue.schedule(.up(index, step.conditions), at: .zero + step.at) }
     for step in participant.down {
@@ -142,6 +146,7 @@ public struct CallSimulation: World {
   private var tcpRate: Double? {
     guard let plan = scenario.tcp, let tcp else { return nil }
     let bytes = tcp.segmentsReceived * UInt64(CubicFlow.segmentBytes + Pipe.headerBytes)
-    return Double(bytes) * 8 / 1000 / (scenario.duration - plan.startsAt).inSeconds
+    return Double(bytes) * 8 / 1000
+      / ((plan.endsAt ?? scenario.duration) - plan.startsAt).inSeconds
   }
 }

@@ -39,6 +39,7 @@ package struct CubicFlow: Sendable {
   private var recoversAt: UInt32 = 0
   private var roundTrip = Duration.milliseconds(200)
   private var heardAt: Instant
+  private var hasEnded = false
 
   // The receiver.
   private var received = NumberSet()
@@ -52,6 +53,9 @@ package struct CubicFlow: Sendable {
 
   /// The time of the retransmission timeout.
   package var deadline: Instant { heardAt + max(Self.leastTimeout, roundTrip * 3) }
+
+  /// Ends the flow: lost segments are not sent again either.
+  package mutating func end() { hasEnded = true }
 
   // MARK: The receiver
 
@@ -70,7 +74,7 @@ package struct CubicFlow: Sendable {
   package mutating func send(at now: Instant) -> [[UInt8]] {
     var segments: [[UInt8]] = []
     var index = 0
-    while Double(inFlight) < window {
+    while !hasEnded, Double(inFlight) < window {
       while index < states.count, states[index] != .lost { index += 1 }
       if index == states.count { states.append(.lost) }
       states[index] = .sent(at: now)

@@ -4,19 +4,21 @@ import MusterBase
 extension NetworkScenario {
   /// All scenarios, in the order in which they are reported.
   public static let all: [NetworkScenario] =
-    [narrow600, narrow250, narrow64, threeReceivers, dip, capacityScript]
+    [narrow600, narrow250, narrow64, cuts250, uneven, far, threeReceivers]
+    + [dip, stairs, capacityScript]
     + [randomLoss(percent: 10), burstLoss(percent: 10)]
     + [randomLoss(percent: 20), burstLoss(percent: 20)] + rfc8867
-    + [twoFlows, wifi, lte, cubic]
+    + [twoFlows, wifi, lte, tether, airtime, walk, neighbour(queue: 100), neighbour(queue: 400)]
+    + [cubic]
 
   /// The scenario of that name; nil if there is none.
   public static func named(_ name: String) -> NetworkScenario? { all.first { $0.name == name } }
 
-  private static let small = VideoSize(width: 640, height: 360)
-  private static let large = VideoSize(width: 1280, height: 720)
+  static let small = VideoSize(width: 640, height: 360)
+  static let large = VideoSize(width: 1280, height: 720)
 
   /// A constant rate, with a queue of 300 ms where nothing else is said, as in RFC 8867.
-  private static func link(
+  static func link(
     _ kilobitsPerSecond: Int? = nil, delay: Duration = .zero, queue: Duration = .milliseconds(300)
   ) -> PathConditions {
     var conditions = PathConditions.ideal
@@ -27,7 +29,7 @@ extension NetworkScenario {
   }
 
   /// A link whose rate changes: pairs of the time in seconds and the rate in kbit/s.
-  private static func steps(
+  static func steps(
     _ rates: [(at: Int, kilobitsPerSecond: Int)], delay: Duration = .zero,
     queue: Duration = .milliseconds(300)
   ) -> [Step] {
@@ -36,12 +38,12 @@ extension NetworkScenario {
     }
   }
 
-  private static func always(_ conditions: PathConditions) -> [Step] {
+  static func always(_ conditions: PathConditions) -> [Step] {
     [Step(at: .zero, conditions: conditions)]
   }
 
   /// Two participants with cameras and the same link into the network.
-  private static func pair(
+  static func pair(
     up: [Step], video: VideoSize = small, bitrate: Int? = nil
   ) -> [Participant] {
     ["anna", "berta"].map { name in
@@ -64,6 +66,38 @@ extension NetworkScenario {
   static let narrow250 = narrow(250, "250 kbit/s in both directions, 20 ms")
   static let narrow64 = narrow(64, "64 kbit/s in both directions, 20 ms: room for audio only")
 
+  /// Pictures with cuts, as films and street scenes have: what follows one is as large as a
+  /// keyframe.
+  static let cuts250: NetworkScenario = {
+    var participants = pair(up: always(link(250, delay: .milliseconds(20))))
+    for index in participants.indices { participants[index].cuts = cutInterval }
+    return NetworkScenario(
+      "cuts-250", "250 kbit/s in both directions, 20 ms, cuts every 4 s", seconds: 60, participants)
+  }()
+
+  /// An access link like ADSL, whose two directions differ.
+  static let uneven: NetworkScenario = {
+    var participants = pair(up: [])
+    participants[0].up = always(link(400, delay: .milliseconds(20)))
+    participants[0].down = always(link(4000, delay: .milliseconds(20)))
+    for index in participants.indices { participants[index].cuts = cutInterval }
+    return NetworkScenario(
+      "uneven", "400 kbit/s up and 4 Mbit/s down, 20 ms, cuts every 4 s", seconds: 60, participants)
+  }()
+
+  /// Another continent, by a path that loses a little.
+  static let far: NetworkScenario = {
+    var conditions = link(3000, delay: .milliseconds(150))
+    conditions.loss = 0.01
+    var participants = pair(up: always(conditions))
+    for index in participants.indices { participants[index].cuts = cutInterval }
+    return NetworkScenario(
+      "far", "3 Mbit/s, 300 ms of round trip, 1 % of packets lost, cuts every 4 s", seconds: 60,
+      participants)
+  }()
+
+  private static let cutInterval = Duration.seconds(4)
+
   static let threeReceivers: NetworkScenario = {
     var participants = [Participant("anna", video: large)]
     for (name, rate) in [("slow", 200), ("medium", 900), ("free", nil)] as [(String, Int?)] {
@@ -83,6 +117,13 @@ extension NetworkScenario {
   static let dip = NetworkScenario(
     "dip", "2 Mbit/s, 400 kbit/s from 20 to 30 s, then 2 Mbit/s again", seconds: 60,
     pair(up: steps([(0, 2000), (20, 400), (30, 2000)], delay: .milliseconds(20))))
+
+  static let stairs = NetworkScenario(
+    "stairs", "1500, 300, 2000, 200, 1500 and 700 kbit/s for 10 s each, 20 ms", seconds: 60,
+    pair(
+      up: steps(
+        [(0, 1500), (10, 300), (20, 2000), (30, 200), (40, 1500), (50, 700)],
+        delay: .milliseconds(20), queue: .milliseconds(250))))
 
   /// The capacities and delays of libwebrtc's test of its controller
   /// (`goog_cc_network_control_unittest.cc`, UpdatesTargetRateBasedOnLinkCapacity).
@@ -198,54 +239,21 @@ extension NetworkScenario {
     "two-flows", "two flows, the second from 10 s on, share 2 Mbit/s", seconds: 60,
     receivers(behind: [(0, 2000)], senders: 2, apart: 10))
 
-  // MARK: Radio
-
-  /// A steady station, and one that walks away from the access point and back. Retransmissions of
-  /// the link layer turn loss into jitter, except for short bursts.
-  static let wifi: NetworkScenario = {
-    func station(_ rate: Int) -> PathConditions {
-      var conditions = link(rate, delay: .milliseconds(2), queue: .milliseconds(200))
-      conditions.jitter = .milliseconds(15)
-      conditions.burstStart = 0.001
-      conditions.burstEnd = 0.3
-      return conditions
-    }
-    let walk = [8000, 4000, 2000, 1000, 400, 150, 400, 1000, 2000, 4000]
-    var fading: [Step] = []
-    for second in 0..<60 {
-      fading.append(Step(at: .seconds(second), conditions: station(walk[second / 2 % walk.count])))
-    }
-    var participants = pair(up: always(station(8000)), video: large)
-    participants[0].down = always(station(8000))
-    participants[1].up = fading
-    participants[1].down = fading
-    return NetworkScenario(
-      "wifi", "a steady station and one that walks away and back every 20 s, jitter and bursts",
-      seconds: 60, participants)
-  }()
-
-  /// A random walk of the rate, twice a second, over a link with deep buffers.
-  static let lte: NetworkScenario = {
-    func cell(seed: UInt64) -> [Step] {
-      var prng = PRNG(seed: seed)
-      var rate = 2000.0
-      return (0..<120).map { index in
-        var conditions = link(
-          Int(rate), delay: .milliseconds(30), queue: .milliseconds(1000))
-        conditions.jitter = .milliseconds(8)
-        rate = min(max(rate * (0.65 + 0.75 * prng.unit()), 300), 8000)
-        return Step(at: .milliseconds(500 * index), conditions: conditions)
-      }
-    }
-    var participants = pair(up: [], video: large)
-    participants[0].up = cell(seed: 1)
-    participants[0].down = cell(seed: 2)
-    return NetworkScenario(
-      "lte", "a cell whose rate wanders between 300 kbit/s and 8 Mbit/s, queue of 1 s",
-      seconds: 60, participants)
-  }()
-
   // MARK: Other traffic
+
+  /// A download by the same access point, whose queue it fills: home routers were measured to hold
+  /// back 100 to 400 ms.
+  static func neighbour(queue: Int) -> NetworkScenario {
+    var participants = pair(up: [])
+    participants[1].down = always(
+      link(20_000, delay: .milliseconds(5), queue: .milliseconds(queue)))
+    participants[1].up = always(link(20_000, delay: .milliseconds(5)))
+    return NetworkScenario(
+      "neighbour-\(queue)",
+      "a TCP download from 15 to 45 s fills the access point's queue of \(queue) ms, 20 Mbit/s",
+      seconds: 60, participants,
+      tcp: TCPFlow(to: 1, startsAt: .seconds(15), endsAt: .seconds(45)))
+  }
 
   static let cubic: NetworkScenario = {
     var participants = pair(up: [], video: large)

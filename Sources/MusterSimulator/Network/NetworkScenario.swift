@@ -27,6 +27,8 @@ public struct NetworkScenario: Equatable, Sendable {
     public var speaks = true
     /// Whether the node requests the others' video; every node plays their audio.
     public var watches = true
+    /// The interval at which the camera's picture changes to another scene; nil for never.
+    public var cuts: Duration?
     /// The access link from the host into the network, in order of time; ideal without a step.
     public var up: [Step] = []
     /// The access link from the network to the host.
@@ -45,6 +47,8 @@ public struct NetworkScenario: Equatable, Sendable {
     /// The index of the receiving participant.
     public var to: Int
     public var startsAt: Duration
+    /// The time from which on it sends nothing new; nil for the end of the scenario.
+    public var endsAt: Duration?
   }
 
   /// The name for the command line.
@@ -87,7 +91,7 @@ extension NetworkScenario {
   public func rate(from sender: Int, to receiver: Int, at time: Duration) -> Int? {
     let links = [participants[sender].up, participants[receiver].down]
     return links.compactMap { steps in
-      steps.last { $0.at <= time }?.conditions.kilobitsPerSecond
+      steps.last { $0.at <= time }?.conditions.throughput
     }.min()
   }
 }

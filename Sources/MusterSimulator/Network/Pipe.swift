@@ -23,6 +23,8 @@ struct Pipe: Sendable {
   /// The time at which the bottleneck is free. A change of the rate does not concern datagrams that
   /// are already queued.
   private var busyUntil = Instant.zero
+  /// The time at which the present transmission ends at the latest, where the medium is shared.
+  private var transmitsUntil = Instant.zero
   private var lastArrival = Instant.zero
 
   init(_ conditions: PathConditions) { self.conditions = conditions }
@@ -30,7 +32,7 @@ struct Pipe: Sendable {
   /// Passes a datagram of `bytes` of UDP payload that is sent now; nil when it is lost.
   mutating func pass(_ bytes: Int, at now: Instant, _ prng: inout PRNG) -> Passage? {
     guard !isBlocked, !isSevered, !losesInBurst(&prng), !prng.happens(conditions.loss),
-      let departure = departure(of: bytes, at: now)
+      let departure = departure(of: bytes, at: now, &prng)
     else { return nil }
     var arrival = departure.at + conditions.delay
     if conditions.jitter > .zero { arrival = arrival + conditions.jitter.scaled(by: prng.unit()) }
@@ -51,14 +53,30 @@ struct Pipe: Sendable {
   }
 
   private mutating func departure(
-    of bytes: Int, at now: Instant
+    of bytes: Int, at now: Instant, _ prng: inout PRNG
   ) -> (at: Instant, queueing: Duration)? {
     guard let rate = conditions.kilobitsPerSecond else { return (now, .zero) }
-    let begins = max(busyUntil, now)
+    var begins = max(busyUntil, now)
     guard begins - now <= conditions.queueLimit else { return nil }
+    if let contention = conditions.contention, begins >= transmitsUntil || busyUntil < now {
+      begins = begins + Self.wait(contention, &prng)
+      transmitsUntil = begins + Contention.longest
+    }
     let bits = Int64(bytes + Self.headerBytes) * 8
     busyUntil = begins + .nanoseconds(bits * 1_000_000 / Int64(max(rate, 1)))
     return (busyUntil, begins - now)
+  }
+
+  /// The wait for the medium, until a transmission succeeds.
+  private static func wait(_ contention: Contention, _ prng: inout PRNG) -> Duration {
+    var total = Duration.zero
+    var mean = contention.wait
+    for _ in 0...Contention.mostFailures {
+      total = total + mean.scaled(by: -Math.log(max(prng.unit(), 1e-9)))
+      guard prng.happens(contention.failures) else { break }
+      mean = mean * 2
+    }
+    return total
   }
 }
 

@@ -40,7 +40,7 @@ struct DelayEstimator: Sendable {
   /// rate; while it `isDraining`, the rate stays below what arrives. Returns whether the queue,
   /// which had to drain, is steady again.
   mutating func update(
-    _ arrivals: [PacketResult], isFull: Bool, isDraining: Bool = false, acknowledged: DataRate?,
+    _ arrivals: [PacketResult], isFull: Bool, isDraining: Bool, acknowledged: DataRate?,
     probe: DataRate?, roundTrip: Duration, at now: Instant
   ) -> Bool {
     if let lastAt, now - lastAt > Self.timeout {

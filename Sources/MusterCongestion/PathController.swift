@@ -48,9 +48,9 @@ public struct PathController: Sendable {
   public private(set) var roundTrip: Duration?
   /// The rate that the application could use. The path is probed as long as the estimate is lower.
   public var demand = DataRate.zero
-  /// Whether the queue that a path leaves when it becomes narrower is drained. It is not yet: paths
-  /// that share an uplink have one queue, and would all drain it.
-  package var drainsStandingQueue = false
+  /// Whether packets on other paths of this node may wait in the same queue: what is learnt of the
+  /// uplink then empties it, whereas all paths together would send too little.
+  public var mayShareQueue = false
 
   private var queue = QueueDelay()
   private var standingQueue = StandingQueue()
@@ -74,6 +74,13 @@ public struct PathController: Sendable {
   /// The time that the fastest packet of the last minute or less took, on the clocks of both ends;
   /// nil before the first report.
   public var leastTransit: Duration? { queue.base }
+  /// The time at which the first packet was sent of those that have waited, one and all, until the
+  /// last report; nil if they have not.
+  public var queuesSince: Instant? { standingQueue.since }
+  /// The time at which the last reported packet was sent; nil before the first report.
+  public private(set) var reportedUntil: Instant?
+  /// Whether the queue that the path left when it became narrower is drained.
+  public var isDraining: Bool { standingQueue.isDraining }
   /// Whether the queue of the path grows.
   public var isOverused: Bool { delay.trend == .growing }
   /// What the reports show; nil before the first.
@@ -119,6 +126,7 @@ public struct PathController: Sendable {
     limit.sent(bytes: bytes, estimate: estimate, at: now)
     if wasLimited, !isApplicationLimited { limitEndedAt = now }
     inFlight.sent(bytes, at: now)
+    standingQueue.expire(at: now)
     guard asks, let factor = silence.asked(at: now) else { return false }
     delay.set(estimate * factor, at: now)
     breaker.silent(for: silence.duration(at: now), at: now)
@@ -145,7 +153,10 @@ public struct PathController: Sendable {
   public mutating func reported(_ report: PathReport, at now: Instant) -> ProbeCluster? {
     if breaker.isOver(at: now) { beginAnew() }
     silence.reported(roundTrip: report.roundTrip)
-    if let last = report.results.last { inFlight.reported(until: last.sentAt) }
+    if let last = report.results.last {
+      inFlight.reported(until: last.sentAt)
+      reportedUntil = last.sentAt
+    }
     roundTrip = report.roundTrip ?? roundTrip
     let arrivals = report.results.filter { $0.arrivedAt != nil }.sorted(by: Self.isEarlier)
     queue.update(arrivals, at: now)
@@ -179,10 +190,10 @@ public struct PathController: Sendable {
   /// what it then carries.
   private mutating func drain(_ report: PathReport, at now: Instant) -> DataRate? {
     // Before the path has carried something for a while, nothing is known of its queue.
-    guard drainsStandingQueue, let used = acknowledged.rate else { return nil }
+    guard let used = acknowledged.rate else { return nil }
     let action = standingQueue.update(
       report.results, base: queue.base ?? .zero, queue: queue.shortest, rate: min(used, estimate),
-      estimate: delay.rate, at: now)
+      estimate: delay.rate, mayBeShared: mayShareQueue, at: now)
     switch action {
     case .carries(let rate):
       delay.found(capacity: rate, at: now)
@@ -218,9 +229,9 @@ public struct PathController: Sendable {
 
   /// Forgets what the reports have shown of the path, after it was overloaded.
   private mutating func beginAnew() {
-    let (demand, drains) = (demand, drainsStandingQueue)
+    let demand = demand
     self = PathController()
-    (self.demand, drainsStandingQueue) = (demand, drains)
+    self.demand = demand
   }
 
   private mutating func updateEstimate() {

@@ -17,6 +17,8 @@ extension Congestion {
   private static let trust = 1.25
   /// The queue of the uplink that does not call for the paths' own estimates.
   private static let toleratedQueue = Duration.milliseconds(50)
+  /// The queueing delay up to which packets on a path do not wait where those on another one do.
+  private static let noQueue = Duration.milliseconds(25)
 
   /// The rate of the packets that do not wait for their turn, on the paths that share the uplink:
   /// audio, reports and control messages.
@@ -32,21 +34,40 @@ extension Congestion {
     paths.index(of: path).map { index in paths.read(at: index) { $0.isApart } } ?? false
   }
 
+  /// Whether packets on another path may wait in the same queue as those on this one: it is in use,
+  /// and no report has yet shown that they do not.
+  func mayShareQueue(_ path: PathID, at now: Instant) -> Bool {
+    guard paths.count > 1, let own = paths.index(of: path) else { return false }
+    let since = paths.read(at: own) { $0.controller.queuesSince }
+    return paths.keys.indices.contains { index in
+      guard index != own else { return false }
+      return paths.read(at: index) { entry in
+        guard entry.isReported(at: now), !entry.isApart else { return false }
+        guard let since, let until = entry.controller.reportedUntil, until >= since,
+          let queue = entry.controller.queueDelay
+        else { return true }
+        return queue > Self.noQueue
+      }
+    }
+  }
+
   /// Learns what the uplink carries from the paths that were reported not long ago; nothing while
   /// this node is short of CPU, as it then sends later than it says, which looks like a queue.
   mutating func learnUplink(isShortOfCPU: Bool, at now: Instant) {
     var overused = 0
+    var believed = DataRate.zero
     var roundTrip = Duration.zero
     for index in paths.keys.indices {
       paths.read(at: index) { entry in
         guard entry.isReported(at: now), !entry.isFlowing(at: now) else { return }
         if entry.grewAt.map({ now - $0 < Self.together }) ?? false { overused += 1 }
+        believed = believed + entry.controller.estimate
         roundTrip = max(roundTrip, entry.controller.roundTrip ?? .zero)
       }
     }
     let settled = now + (.zero - min(roundTrip, Self.longestRoundTrip) - Self.reportInterval)
     let isLearnt = uplinkEstimator.update(
-      isOverused: overused > 1 && !isShortOfCPU, settled: settled, at: now)
+      isOverused: overused > 1 && !isShortOfCPU, believed: believed, settled: settled, at: now)
     for index in paths.keys.indices where isLearnt {
       paths.update(at: index) { $0.isApart = $0.isReported(at: now) && $0.isFlowing(at: now) }
     }
@@ -87,7 +108,8 @@ extension Congestion {
         guard let share = entry.uplinkShare else { return false }
         let isSilent = entry.reportedAt != nil && !entry.isReported(at: now)
         let isNarrow = isSilent || entry.controller.isNarrow(besideQueue: shortest)
-        entry.isNarrow = entry.ownLimit.update(isNarrow: isNarrow, at: now)
+        entry.isNarrow = entry.ownLimit.update(
+          isNarrow: isNarrow, isFound: entry.controller.isDraining, at: now)
         let carried = entry.controller.acknowledgedRate.map { $0 * Self.trust }
         let wanted = share + entry.unpaced.value(at: now)
         let rate = min(wanted, carried ?? wanted)

@@ -213,8 +213,10 @@ struct Congestion: Sendable {
     let reports = histories.update(link) { $0.reported(feedback, at: arrivedAt) } ?? []
     return reports.map { report in
       let path = PathID(peer: link.peer, route: report.route)
+      let mayShareQueue = mayShareQueue(path, at: now)
       _ = paths.update(path) {
         $0.reportedAt = now
+        $0.controller.mayShareQueue = mayShareQueue
         $0.pacer.open()
         let probe = $0.controller.reported(report, at: now)
         $0.noteQueue(at: now)

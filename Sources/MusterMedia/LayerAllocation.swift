@@ -13,7 +13,7 @@ public struct LayerAllocation: Equatable, Sendable {
     public var bandwidth: Int?
     /// The step that it gets, or is about to get; nil if none.
     public var current: LayerStep?
-    /// Whether it may get more than `current`.
+    /// Whether it may get more than `current`, even if that leaves little room.
     public var mayRise: Bool
     /// Whether the bandwidth is a share of the uplink, which does not change by itself.
     public var isShare: Bool
@@ -33,6 +33,9 @@ public struct LayerAllocation: Equatable, Sendable {
   /// The margin in percent of a step above the current one, so that the receiver does not soon have
   /// to fall back (libwebrtc's `simulcast_rate_allocator.cc`).
   public static let riseMargin = 20
+  /// The same where the receiver otherwise may not rise yet: that waits for what the last rise does
+  /// to a path that is near to its limit. (A share of the uplink says little about that.)
+  private static let farMargin = 100
   /// The excess in percent of a step over the bandwidth that does not yet make the receiver fall: a
   /// frame of the highest temporal layer is then left out now and then (`FrameAdmission`).
   private static let fallMargin = 10
@@ -73,11 +76,16 @@ public struct LayerAllocation: Equatable, Sendable {
       // A rise to a larger layer is to all that is requested of it: the next one may be far off.
       let isLarger = step.layer > receiver.current?.layer ?? 0
       let isWhole = step.temporalLayers == highest.temporalLayers
-      guard !isRise || receiver.mayRise && (isWhole || !isLarger) else { return false }
+      guard !isRise || (receiver.mayRise || !receiver.isShare) && (isWhole || !isLarger)
+      else { return false }
       let bitrate = bitrates[step.layer] ?? ladder[step.layer].min
       let needed = step.bandwidth(ofLayerAt: bitrate, framesPerSecond: framesPerSecond)
       let percent =
-        !isRise ? 100 - Self.fallMargin : receiver.isShare ? 100 : 100 + Self.riseMargin
+        if !isRise {
+          100 - Self.fallMargin
+        } else if !receiver.mayRise {
+          100 + Self.farMargin
+        } else { receiver.isShare ? 100 : 100 + Self.riseMargin }
       return needed * percent <= bandwidth * 100
     }
   }

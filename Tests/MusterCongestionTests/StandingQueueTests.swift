@@ -39,7 +39,7 @@ struct BusyPathTests {
   @Test func aPathWithoutAQueueHasNoRates() {
     var (link, path) = (Link(), BusyPath())
     path.add(link.report(.seconds(1), sending: 500, carries: 1000), base: Link.base)
-    #expect(!path.isBusy && path.rates == nil)
+    #expect(path.busySince == nil && path.rates == nil)
   }
 
   /// Long before the queue is full, and while it drops what is beyond it.
@@ -61,7 +61,7 @@ struct BusyPathTests {
     let late = link.report(.milliseconds(100), sending: 1000, carries: 400)
     path.restart(at: link.now)
     path.add(late, base: Link.base)
-    #expect(path.isBusy && path.rates == nil)
+    #expect(path.busySince != nil && path.rates == nil)
     path.add(link.report(.milliseconds(300), sending: 300, carries: 400), base: Link.base)
     #expect((290...310).contains(try #require(path.rates).sending.kbps))
   }
@@ -72,19 +72,19 @@ struct BusyPathTests {
     for _ in 0..<100 {
       path.add(link.report(.milliseconds(100), sending: 5000, carries: 1), base: Link.base)
     }
-    #expect(path.isBusy && path.rates == nil)
+    #expect(path.busySince != nil && path.rates == nil)
   }
 }
 
 struct StandingQueueTests {
   private func update(
     _ queue: inout StandingQueue, _ link: inout Link, sending: Double, carries: Double?,
-    estimate: Double
+    estimate: Double, mayBeShared: Bool = false
   ) -> StandingQueue.Action? {
     let results = link.report(.milliseconds(100), sending: sending, carries: carries)
     return queue.update(
       results, base: Link.base, queue: link.queue, rate: kbps(sending), estimate: kbps(estimate),
-      at: link.now)
+      mayBeShared: mayBeShared, at: link.now)
   }
 
   /// After a deep fall little is sent; after a small one the less, the longer the queue is.
@@ -125,17 +125,49 @@ struct StandingQueueTests {
     while restored == nil, link.now - begun < .seconds(5) {
       let rate = try #require(queue.drainRate)
       let action = update(&queue, &link, sending: rate.kbps, carries: nil, estimate: 800)
-      if case .restore(let rate) = action { restored = rate }
+      // What arrives falls with what is sent, which is no further fall of the path.
+      if case .restore(let rate) = action { restored = rate } else { #expect(action == nil) }
     }
-    #expect(restored == kbps(600) && link.now - begun < .milliseconds(1_300))
-    // From then on the trend of the queue decides, until it has emptied.
+    #expect(restored == kbps(600) && link.now - begun < .milliseconds(1_500))
+    // From then on the trend of the queue decides, until nobody else has filled it for 10 s.
     #expect(update(&queue, &link, sending: 600, carries: 300, estimate: 600) == nil)
+    for _ in 0..<4 {
+      link.queue = .zero
+      for rate in [900, 900, 300, 300, 300, 300, 300, 300, 300, 300] as [Double] {
+        #expect(update(&queue, &link, sending: 600, carries: rate, estimate: 600) == nil)
+      }
+    }
     link.queue = .zero
-    #expect(update(&queue, &link, sending: 600, carries: 900, estimate: 600) == nil)
-    while !queue.isDraining, link.now - begun < .seconds(5) {
+    for _ in 0..<60 { _ = update(&queue, &link, sending: 600, carries: 900, estimate: 600) }
+    for _ in 0..<10 where !queue.isDraining {
       _ = update(&queue, &link, sending: 600, carries: 300, estimate: 600)
     }
     #expect(queue.isDraining)
+  }
+
+  /// All paths of an uplink would drain it.
+  @Test func aQueueThatMayBeSharedIsNotDrained() {
+    var (link, queue) = (Link(), StandingQueue())
+    for _ in 0..<20 {
+      let action = update(
+        &queue, &link, sending: 2000, carries: 1000, estimate: 2000, mayBeShared: true)
+      #expect(action == nil && !queue.isDraining)
+    }
+    #expect(queue.since != nil)
+    // Others are known not to wait in it.
+    let action = update(&queue, &link, sending: 2000, carries: 1000, estimate: 2000)
+    #expect(action == .carries(kbps(1000)))
+  }
+
+  @Test func aDrainEndsWithoutReports() {
+    var (link, queue) = (Link(), StandingQueue())
+    for _ in 0..<20 where !queue.isDraining {
+      _ = update(&queue, &link, sending: 2000, carries: 1000, estimate: 2000)
+    }
+    queue.expire(at: link.now + .milliseconds(900))
+    #expect(queue.isDraining)
+    queue.expire(at: link.now + .milliseconds(1_100))
+    #expect(!queue.isDraining && queue.since == nil)
   }
 
   /// A path that falls once more while its queue drains.
@@ -162,7 +194,6 @@ struct StandingQueueTests {
     var script = PathScript(
       PathScript.Network(rate: kbps(2_000), delay: .milliseconds(20)),
       .video(most: kbps(3_000)), seed: seed)
-    script.controller.drainsStandingQueue = true
     script.run(for: .seconds(20))
     script.network.rate = kbps(400)
     script.run(for: .seconds(10))

@@ -11,6 +11,8 @@ private struct Uplink {
   /// The time by which the packets of a path wait in any case.
   var wait: (_ path: Int) -> Duration = { _ in .zero }
   var isOverused = true
+  /// What the estimates of the paths come to.
+  var believed = DataRate.zero
   /// Whether the packets that are sent are reported.
   var isReporting = true
   private(set) var learnt: [Double] = []
@@ -57,7 +59,9 @@ private struct Uplink {
         report, leastTransit: .seconds(Double(100 * path)) + transmission, at: now)
     }
     let settled = now + .milliseconds(-150)
-    if estimator.update(isOverused: isOverused, settled: settled, at: now) {
+    if estimator.update(
+      isOverused: isOverused, believed: believed, settled: settled, at: now)
+    {
       learnt.append(estimator.rate?.kbps ?? 0)
     }
     estimator.grow(to: wanted, at: now)
@@ -89,6 +93,18 @@ struct UplinkEstimatorTests {
         PathReport(route: PathScript.route, results: [result]), leastTransit: .zero,
         at: uplink.now)
     }
+    uplink.send(uplink.rate * 1.5, for: .seconds(1))
+    #expect((830...1_010).contains(uplink.learnt.first ?? 0), "\(uplink.learnt)")
+  }
+
+  /// Delays grow for another reason, such as a network that has just changed: nothing fills it.
+  @Test func littleThatIsSentShowsNothing() {
+    var uplink = Uplink(kbps: 1_000)
+    uplink.believed = DataRate(kbps: 3_000)
+    uplink.send(uplink.rate * 1.5, for: .seconds(3))
+    #expect(uplink.estimator.rate == nil)
+    // Once the estimates have fallen, it is what the uplink carries.
+    uplink.believed = DataRate(kbps: 2_000)
     uplink.send(uplink.rate * 1.5, for: .seconds(1))
     #expect((830...1_010).contains(uplink.learnt.first ?? 0), "\(uplink.learnt)")
   }

@@ -39,12 +39,15 @@ struct OwnLimitTests {
 
   /// The seconds at which the own estimate begins to count and no longer does, in 300 s in which
   /// the path looks narrow as given.
-  private func changes(isNarrow: (_ second: Double) -> Bool) -> [Double] {
+  private func changes(
+    isFound: (_ second: Double) -> Bool = { _ in false }, isNarrow: (_ second: Double) -> Bool
+  ) -> [Double] {
     var limit = OwnLimit()
     var changes: [Double] = []
     for step in 0..<3_000 {
       let second = Double(step) / 10
-      let counts = limit.update(isNarrow: isNarrow(second), at: start + .milliseconds(100 * step))
+      let counts = limit.update(
+        isNarrow: isNarrow(second), isFound: isFound(second), at: start + .milliseconds(100 * step))
       if counts != (changes.count % 2 == 1) { changes.append(second) }
     }
     return changes
@@ -59,6 +62,10 @@ struct OwnLimitTests {
       changes { _ in true } == [
         0.6, 5.6, 6.2, 16.2, 16.8, 36.8, 37.4, 77.4, 78, 158, 158.6, 238.6, 239.2,
       ])
+  }
+
+  @Test func whatIsFoundCountsAtOnce() {
+    #expect(changes(isFound: { $0 == 3 }, isNarrow: { _ in false }) == [3, 8])
   }
 
   @Test func afterAMinuteWithItsShareThePauseIsShortAgain() {

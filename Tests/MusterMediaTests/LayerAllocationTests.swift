@@ -65,13 +65,17 @@ struct LayerAllocationTests {
     #expect(allocate(receiver).steps == [expected])
   }
 
+  /// Unless twice of what it takes is free.
   @Test func aReceiverThatMayNotRiseStaysOrFalls() {
-    for (bandwidth, expected) in [(3_000, step(1)), (130, step(1, 2))] {
+    for (bandwidth, expected) in [(1_000, step(1)), (130, step(1, 2)), (3_000, step(2))] {
       let receiver = LayerAllocation.Receiver(
         requested: step(2), bandwidth: bandwidth, current: step(1), mayRise: false)
       #expect(allocate(receiver).steps == [expected])
     }
-    #expect(allocate(.init(requested: step(2), bandwidth: 3_000, mayRise: false)).steps == [nil])
+    let share = LayerAllocation.Receiver(
+      requested: step(2), bandwidth: 3_000, current: step(1), mayRise: false, isShare: true)
+    #expect(allocate(share).steps == [step(1)])
+    #expect(allocate(.init(requested: step(2), bandwidth: 12, mayRise: false)).steps == [nil])
   }
 
   /// Whatever the others have, the one with the most bandwidth gets the same.

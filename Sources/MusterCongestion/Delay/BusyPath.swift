@@ -21,8 +21,9 @@ package struct BusyPath: Sendable {
     package var arriving: DataRate
   }
 
-  /// Whether the queue has not emptied since it began to grow.
-  package private(set) var isBusy = false
+  /// The time at which the first packet was sent of those that have waited, one and all, until the
+  /// last report; nil if the queue is empty.
+  package private(set) var busySince: Instant?
   /// The last rates of this busy period; nil without any.
   package private(set) var rates: Rates?
 
@@ -36,13 +37,13 @@ package struct BusyPath: Sendable {
   package mutating func add(_ results: [PacketResult], base: Duration) {
     for result in results {
       if let arrivedAt = result.arrivedAt, arrivedAt - result.sentAt - base < Self.queue {
-        (isBusy, rates, from) = (false, nil, nil)
+        (busySince, rates, from) = (nil, nil, nil)
         packets.removeAll(keepingCapacity: true)
         continue
       }
       // A loss alone shows no queue.
-      guard isBusy || result.arrivedAt != nil else { continue }
-      isBusy = true
+      guard busySince != nil || result.arrivedAt != nil else { continue }
+      busySince = busySince ?? result.sentAt
       if from.map({ result.sentAt >= $0 }) ?? true { packets.append(result) }
     }
     guard !packets.isEmpty else { return }

@@ -27,13 +27,17 @@ package struct StandingQueue: Sendable {
   /// The queueing delay at which the share would be 0.
   static let longQueue = Duration.milliseconds(200)
   /// The time in which a queue that is this sender's own shrinks by at least `shrinking`.
-  static let patience = Duration.milliseconds(400)
+  static let patience = Duration.milliseconds(600)
   static let shrinking = Duration.milliseconds(60)
   /// A path that falls below this share while its queue drains may have fallen once more.
   static let furtherFall = 0.7
   static let mostFalls = 2
   /// The share of the rate before that is sent again beside other traffic.
   static let restored = 0.6
+  /// The time without reports after which nothing is known of the queue.
+  static let silence = Duration.seconds(1)
+  /// The time for which other traffic, which has kept the queue filled, may come back.
+  static let memory = Duration.seconds(10)
 
   private struct Drain: Sendable {
     let startedAt: Instant
@@ -58,9 +62,15 @@ package struct StandingQueue: Sendable {
   private var path = BusyPath()
   /// The rate before the queue began to drain.
   private var rateBefore = DataRate.zero
+  private var reportedAt = Instant.zero
+  /// The last time at which other traffic kept the queue filled.
+  private var competedAt: Instant?
 
   package init() {}
 
+  /// The time at which the first packet was sent of those that have waited, one and all, until the
+  /// last report; nil if the queue is empty.
+  package var since: Instant? { path.busySince }
   /// Whether the queue is being drained.
   package var isDraining: Bool { drainRate != nil }
 
@@ -74,20 +84,26 @@ package struct StandingQueue: Sendable {
 
   /// Takes the packets of a report in the order of sending. `base` is the least transit time,
   /// `queue` the least queueing delay of the report, `rate` what this sender has used, and
-  /// `estimate` what it could.
+  /// `estimate` what it could. A queue that `mayBeShared` is not drained.
   package mutating func update(
     _ results: [PacketResult], base: Duration, queue: Duration, rate: DataRate, estimate: DataRate,
-    at now: Instant
+    mayBeShared: Bool, at now: Instant
   ) -> Action? {
+    reportedAt = now
     path.add(results, base: base)
-    guard path.isBusy else {
+    guard path.busySince != nil else {
       phase = .idle
       return nil
     }
     switch phase {
-    case .competing: return nil
+    case .competing:
+      competedAt = now
+      return nil
     case .idle:
-      guard let rates = path.rates, rates.sending > rates.arriving * Self.excess else { return nil }
+      let competed = competedAt.map { now - $0 < Self.memory } ?? false
+      guard !mayBeShared, !competed, let rates = path.rates,
+        rates.sending > rates.arriving * Self.excess
+      else { return nil }
       rateBefore = rate
       return drain(
         Drain(
@@ -99,7 +115,8 @@ package struct StandingQueue: Sendable {
       phase = .draining(drain)
       guard !hasShrunk else { return nil }
       if drain.falls < Self.mostFalls, let rates = path.rates,
-        rates.arriving < drain.rate * Self.furtherFall
+        rates.arriving < drain.rate * Self.furtherFall,
+        rates.sending > rates.arriving * Self.excess
       {
         return self.drain(
           Drain(
@@ -107,8 +124,14 @@ package struct StandingQueue: Sendable {
             queue: queue))
       }
       phase = .competing
+      competedAt = now
       return .restore(rateBefore * Self.restored)
     }
+  }
+
+  /// Ends a drain of which there are no reports any more.
+  package mutating func expire(at now: Instant) {
+    if isDraining, now - reportedAt > Self.silence { self = StandingQueue() }
   }
 
   private mutating func drain(_ drain: Drain) -> Action {

@@ -25,14 +25,15 @@ public struct OwnLimit: Sendable {
   /// Creates the state of a path that carries its share.
   public init() {}
 
-  /// Takes whether the path itself looks narrow. Returns whether its own estimate counts.
-  public mutating func update(isNarrow: Bool, at now: Instant) -> Bool {
+  /// Takes whether the path itself looks narrow, or `isFound` to be: while packets waited on it,
+  /// they did not on the others. Returns whether its own estimate counts.
+  public mutating func update(isNarrow: Bool, isFound: Bool, at now: Instant) -> Bool {
     if let until {
       guard now >= until else { return true }
       if now - until > Self.memory { (self.until, pause) = (nil, Self.pauses.lowerBound) }
     }
     narrowSince = isNarrow ? narrowSince ?? now : nil
-    guard let since = narrowSince, now - since >= Self.patience else { return false }
+    guard isFound || narrowSince.map({ now - $0 >= Self.patience }) ?? false else { return false }
     narrowSince = nil
     if until != nil { pause = min(pause + pause, Self.pauses.upperBound) }
     until = now + pause

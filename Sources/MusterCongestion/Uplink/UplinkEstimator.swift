@@ -12,6 +12,9 @@ public struct UplinkEstimator: Sendable {
   /// The least rate that is learnt, which is the least that can be given: audio takes as much, and
   /// a rate near to nothing would hardly grow.
   private static let least = DataRate(kbps: 64)
+  /// The share of what the paths are believed to carry below which what arrives does not fill the
+  /// uplink: delays grow for another reason, such as a network that has just changed.
+  private static let used = 0.4
   /// The time for which the uplink has to be busy.
   private static let patience = Duration.milliseconds(200)
   /// The time after which what arrives shows the effect of a lower rate.
@@ -53,13 +56,17 @@ public struct UplinkEstimator: Sendable {
   }
 
   /// Learns the rate from packets that have left until `settled`, as those after it may not be
-  /// reported yet, if the queues of several paths grow (`isOverused`). Returns whether it does.
-  public mutating func update(isOverused: Bool, settled: Instant, at now: Instant) -> Bool {
+  /// reported yet, if the queues of several paths grow (`isOverused`), of which the estimates come
+  /// to `believed`. Returns whether it does.
+  public mutating func update(
+    isOverused: Bool, believed: DataRate, settled: Instant, at now: Instant
+  ) -> Bool {
     if let updatedAt, now - updatedAt > Self.memory { self = UplinkEstimator() }
     updatedAt = now
     let start = learnt.map { $0.at + Self.effect } ?? .zero
     guard isOverused,
-      let carried = timeline.rateWhileBusy(from: start, to: settled, least: Self.patience)
+      let carried = timeline.rateWhileBusy(from: start, to: settled, least: Self.patience),
+      carried > believed * Self.used
     else { return false }
     learn(max(carried * Self.keep, Self.least), at: now)
     return true

@@ -229,9 +229,9 @@ public struct PathController: Sendable {
 
   /// Forgets what the reports have shown of the path, after it was overloaded.
   private mutating func beginAnew() {
-    let demand = demand
+    let (demand, mayShareQueue) = (demand, mayShareQueue)
     self = PathController()
-    self.demand = demand
+    (self.demand, self.mayShareQueue) = (demand, mayShareQueue)
   }
 
   private mutating func updateEstimate() {

@@ -68,8 +68,7 @@ package struct StandingQueue: Sendable {
 
   package init() {}
 
-  /// The time at which the first packet was sent of those that have waited, one and all, until the
-  /// last report; nil if the queue is empty.
+  /// The time at which it began, as `BusyPath` has it; nil if the queue is empty.
   package var since: Instant? { path.busySince }
   /// Whether the queue is being drained.
   package var isDraining: Bool { drainRate != nil }
@@ -131,7 +130,7 @@ package struct StandingQueue: Sendable {
 
   /// Ends a drain of which there are no reports any more.
   package mutating func expire(at now: Instant) {
-    if isDraining, now - reportedAt > Self.silence { self = StandingQueue() }
+    if isDraining, now - reportedAt > Self.silence { (phase, path) = (.idle, BusyPath()) }
   }
 
   private mutating func drain(_ drain: Drain) -> Action {

@@ -280,7 +280,8 @@ struct CallMedia: Sendable {
         ReceivedAudio(
           sequence: arrival.sequence, timestamp: arrival.timestamp, level: arrival.level,
           payload: Array(arrival.payload), capturedAt: capturedAt,
-          repairTime: AudioReceiver.repairTime(roundTrip: roundTrip)))
+          repairTime: AudioReceiver.repairTime(roundTrip: roundTrip),
+          leastDelay: incoming.neededAudioDelay(at: now)))
     }
   }
 

@@ -70,11 +70,13 @@ public struct ReceivedAudio: Equatable, Sendable {
   public var capturedAt: Instant?
   /// The time from noticing a loss within which retransmissions arrive; nil if there are none.
   public var repairTime: Duration?
+  /// The least delay of playout: what the member's video needs in order to stay in sync.
+  public var leastDelay: Duration
 
   /// Creates a packet; `timestamp` counts samples at 48 kHz.
   public init(
     sequence: UInt16, timestamp: UInt32, level: UInt8?, payload: [UInt8], capturedAt: Instant?,
-    repairTime: Duration?
+    repairTime: Duration?, leastDelay: Duration = .zero
   ) {
     self.sequence = sequence
     self.timestamp = timestamp
@@ -82,6 +84,7 @@ public struct ReceivedAudio: Equatable, Sendable {
     self.payload = payload
     self.capturedAt = capturedAt
     self.repairTime = repairTime
+    self.leastDelay = leastDelay
   }
 }
 

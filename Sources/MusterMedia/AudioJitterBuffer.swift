@@ -87,6 +87,8 @@ public struct AudioJitterBuffer: Sendable {
   /// Playout waits for that long before it goes on without a frame, since audio that is late by
   /// that time is better than audio that is missing.
   public var repairTime: Duration?
+  /// The least delay to aim for: what the sender's video needs in order to stay in sync.
+  public var leastDelay = Duration.zero
 
   /// The frames in order; at most `Limits.audioFrames`.
   var frames: [Frame] = []
@@ -115,8 +117,8 @@ public struct AudioJitterBuffer: Sendable {
 
   /// The delay to aim for, in addition to the fastest transit time.
   public var targetDelay: Duration {
-    guard let percentile = arrival.percentile else { return Self.startDelay }
-    return min(max(percentile + Self.frame, Self.minimumDelay), Self.maximumDelay)
+    let needed = arrival.percentile.map { $0 + Self.frame } ?? Self.startDelay
+    return min(max(needed, leastDelay, Self.minimumDelay), Self.maximumDelay)
   }
 
   /// The smoothed current delay; zero before playout starts.

@@ -12,10 +12,12 @@ public struct AudioSender: Sendable {
   /// The rate that copies add, in kbit/s: 85 bytes every 20 ms.
   static let copyRate = 34
   /// The loss in percent from which on there are copies, and below which there are none any more:
-  /// where a lost packet can be requested twice in time, and elsewhere. Retransmissions cost a
-  /// tenth of the rate where a tenth is lost, and copies half of it.
-  static let lossWithRetransmissions = (on: 8.0, off: 4.0)
-  static let lossWithout = (on: 2.0, off: 1.0)
+  /// where a lost packet can be requested twice in time, once, and not at all. Retransmissions
+  /// cost a tenth of the rate where a tenth is lost, and copies half of it. The loss of a single
+  /// packet is reported as 2 %.
+  static let lossWithTwoRequests = (on: 8.0, off: 4.0)
+  static let lossWithOneRequest = (on: 2.0, off: 1.0)
+  static let lossWithoutRequests = (on: 0.5, off: 0.25)
   /// The queueing delay above which it may be a full queue that loses the packets, which all repair
   /// would only fill further, and the time for which there are no copies after it.
   static let longestQueue = Duration.milliseconds(50)
@@ -84,8 +86,11 @@ public struct AudioSender: Sendable {
 
     /// The loss from which on, and below which no more, there are copies.
     fileprivate var loss: (on: Double, off: Double) {
-      AudioReceiver.timeOfTwoRequests(roundTrip: roundTrip) <= AudioReceiver.patience
-        ? AudioSender.lossWithRetransmissions : AudioSender.lossWithout
+      if AudioReceiver.timeOfTwoRequests(roundTrip: roundTrip) <= AudioReceiver.patience {
+        return AudioSender.lossWithTwoRequests
+      }
+      return AudioReceiver.repairTime(roundTrip: roundTrip) == nil
+        ? AudioSender.lossWithoutRequests : AudioSender.lossWithOneRequest
     }
   }
 

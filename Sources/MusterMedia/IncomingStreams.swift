@@ -166,6 +166,15 @@ public struct IncomingStreams: Sendable {
     for index in 0..<streams.count { streams[at: index].receiver.audioDelay = delay }
   }
 
+  /// The delay that the member's audio needs in order not to be far ahead of its video.
+  public func neededAudioDelay(at now: Instant) -> Duration {
+    var longest = Duration.zero
+    for index in 0..<streams.count {
+      longest = max(longest, streams[at: index].receiver.neededAudioDelay(at: now))
+    }
+    return longest
+  }
+
   /// Updates a stream with the sender's current offer, this node's requested resolution, and
   /// whether the sender's role allows the stream. Removes a stream whose offer the sender has
   /// withdrawn (`hasEnded` is then true); later packets create it again.

@@ -9,8 +9,8 @@ public struct LayerReceiver: Sendable {
   /// The distance behind the highest sequence number, in packets, beyond which two consecutive
   /// packets mean that the sender restarted.
   static let restartDistance = Int64(Limits.packetsInAssembly)
-  /// The maximum time to wait at a gap before skipping it. The wait is usually shorter: until the
-  /// first retransmission should have arrived.
+  /// The maximum time to wait at a gap before skipping it, unless frames wait for their display for
+  /// longer. The wait is usually shorter: until the first retransmission should have arrived.
   static let maximumPatience = Duration.milliseconds(100)
   /// The minimum age of a gap that requires a keyframe. A longer wait would prolong the freeze, as
   /// the keyframe takes a round trip and up to 300 ms (`KeyframeLimiter`) more.
@@ -39,6 +39,8 @@ public struct LayerReceiver: Sendable {
   /// Whether packets have been missing since the last delivered frame.
   public private(set) var isTroubled = false
 
+  /// The time for which frames wait for their display so that lost packets are repaired meanwhile.
+  var cover = Duration.zero
   /// The timestamp of the last frame that was shown; nil before the first.
   var shownTimestamp: UInt32?
 
@@ -117,7 +119,7 @@ public struct LayerReceiver: Sendable {
     if !assembler.isWaitingForKeyframe {
       needed = nacks.oldestNoticedAt.map { $0 + Self.keyframePatience(roundTrip: roundTrip) }
     } else if let waitingSince {
-      needed = nacks.isEmpty ? waitingSince : waitingSince + Self.patience(roundTrip: roundTrip)
+      needed = nacks.isEmpty ? waitingSince : waitingSince + patience(roundTrip: roundTrip)
     }
     guard let needed, let keyframe, assembler.holdsKeyframeStart else { return needed }
     return max(needed, keyframe.arrivedAt + max(Self.minimumKeyframeArrival, roundTrip * 3))
@@ -170,13 +172,15 @@ public struct LayerReceiver: Sendable {
     max(minimumKeyframePatience, roundTrip * 3)
   }
 
-  private static func patience(roundTrip: Duration) -> Duration {
-    min(NackList.interval(roundTrip: roundTrip) + .milliseconds(10), maximumPatience)
+  private func patience(roundTrip: Duration) -> Duration {
+    min(
+      NackList.interval(roundTrip: roundTrip) + .milliseconds(10),
+      max(Self.maximumPatience, cover))
   }
 
   private func jumpAt(roundTrip: Duration) -> Instant? {
     guard !assembler.isWaitingForKeyframe, let hole = nacks.oldestNoticedAt else { return nil }
-    return hole + Self.patience(roundTrip: roundTrip)
+    return hole + patience(roundTrip: roundTrip)
   }
 
   private func isFarBehind(_ sequence: UInt16) -> Bool {

@@ -1,10 +1,10 @@
 import MusterBase
 
 /// Delays video so that audio and video of one member are played in sync: a frame is shown as long
-/// after its capture as audio is played. A frame that was repaired is therefore shown on time, if
-/// the repair took less than the audio waits, and the frames behind it at their intervals.
+/// after its capture as audio is played, or later where repairs take longer (`RepairDelay`). A
+/// frame that was repaired is therefore shown on time, and the frames behind it at their intervals.
 ///
-/// The latency follows that of the audio as in libwebrtc's `video/stream_synchronization.cc`: skews
+/// The latency follows its target as in libwebrtc's `video/stream_synchronization.cc`: skews
 /// below 30 ms are not corrected, because they are invisible and following noise would make the
 /// video judder; one step changes the latency by at most 80 ms.
 public struct LipSync: Equatable, Sendable {
@@ -17,24 +17,26 @@ public struct LipSync: Equatable, Sendable {
   /// The reciprocal of a new measurement's weight, which is 1/4 as in libwebrtc.
   static let smoothing = 4
 
-  /// The time from the capture of a frame to its display; nil without audio.
+  /// The time from the capture of a frame to its display; nil without a target.
   private var latency: Duration?
-  /// The smoothed latency of the audio.
+  /// The smoothed target.
   private var target: Duration?
   private var steppedAt: Instant?
 
   /// Creates the initial state, which delays nothing.
   public init() {}
 
-  /// Returns the time for which a frame has to wait, from the latency of audio at playout and the
-  /// frame's own so far. Both latencies are differences between the same two clocks, so the clocks'
-  /// offset cancels out. A nil `audio` means that there is none.
-  public mutating func delay(audio: Duration?, video: Duration, at now: Instant) -> Duration {
-    guard let audio else {
+  /// Returns the time for which a frame has to wait, from the latency to aim for, that of audio at
+  /// playout or more, and the frame's own so far. Both latencies are differences between the same
+  /// two clocks, so the clocks' offset cancels out. Without a target frames do not wait.
+  public mutating func delay(
+    target aim: Duration?, video: Duration, at now: Instant
+  ) -> Duration {
+    guard let aim else {
       self = LipSync()
       return .zero
     }
-    let smoothed = target.map { $0 + (audio - $0) / Self.smoothing } ?? audio
+    let smoothed = target.map { $0 + (aim - $0) / Self.smoothing } ?? aim
     target = smoothed
     let latency = stepped(from: latency ?? video, to: smoothed, at: now)
     self.latency = latency

@@ -4,6 +4,7 @@ import MusterWire
 extension VideoReceiver {
   /// Performs all actions that are due for one layer, and computes its next deadline.
   mutating func serve(_ index: Int, at now: Instant, into outputs: inout [Output]) {
+    layers[index].cover = repairDelay.cover(at: now) ?? .zero
     deliver(from: index, at: now, into: &outputs)
     let missing = layers[index].missing(roundTrip: roundTrip, at: now)
     if !missing.isEmpty {
@@ -57,6 +58,7 @@ extension VideoReceiver {
         }
         switchOver(to: index)
       }
+      if frame.isAfterLoss { repairDelay.lost(at: now) }
       let isShown = isNew(frame, from: layers[index])
       let finished = finish(frame, from: index, isShown: isShown, at: now)
       if isShown {
@@ -131,13 +133,19 @@ extension VideoReceiver {
       ? layers[index].clock : layers.first { $0.clock.isKnown }?.clock
     let capturedAt = clock?.captureTime(of: frame.timestamp, clockRate: RTPTime.videoClockRate)
     var delay = Duration.zero
+    var repaired: Duration?
     if isShown, let capturedAt {
-      delay = lipSync.delay(audio: audioDelay, video: now - capturedAt, at: now)
+      let latency = now - capturedAt
+      repairDelay.update(transit: latency, roundTrip: roundTrip, at: now)
+      repaired = repairDelay.latency(at: now)
+      let target = [audioDelay, repaired].compactMap { $0 }.max()
+      delay = lipSync.delay(target: target, video: latency, at: now)
     }
     return ReceivedFrame(
       layer: layers[index].layer, temporalLayer: frame.temporalLayer, data: frame.data,
       isKeyframe: frame.isKeyframe, timestamp: frame.timestamp,
       size: counted.size ?? VideoSize(width: 0, height: 0),
-      capturedAt: capturedAt, completedAt: now, delay: delay, isShown: isShown)
+      capturedAt: capturedAt, completedAt: now, delay: delay,
+      waitsForRepair: repaired != nil, isShown: isShown)
   }
 }

@@ -20,8 +20,10 @@ public struct ReceivedFrame: Equatable, Sendable {
   /// The time at which the frame's last packet arrived or a gap before the frame was skipped.
   public var completedAt: Instant
   /// The time after `completedAt` at which the frame is to be shown, in sync with the sender's
-  /// audio.
+  /// audio, or once packets that were lost would be repaired.
   public var delay: Duration
+  /// Whether that is for repairs, on a path that loses packets.
+  public var waitsForRepair: Bool
   /// Whether to show the frame. One that is older than the last frame is only decoded: the sender
   /// sent it again because later frames refer to it.
   public var isShown: Bool
@@ -30,7 +32,8 @@ public struct ReceivedFrame: Equatable, Sendable {
   /// clock.
   public init(
     layer: Int, temporalLayer: Int, data: [UInt8], isKeyframe: Bool, timestamp: UInt32,
-    size: VideoSize, capturedAt: Instant?, completedAt: Instant, delay: Duration, isShown: Bool
+    size: VideoSize, capturedAt: Instant?, completedAt: Instant, delay: Duration,
+    waitsForRepair: Bool = false, isShown: Bool
   ) {
     self.layer = layer
     self.temporalLayer = temporalLayer
@@ -41,6 +44,7 @@ public struct ReceivedFrame: Equatable, Sendable {
     self.capturedAt = capturedAt
     self.completedAt = completedAt
     self.delay = delay
+    self.waitsForRepair = waitsForRepair
     self.isShown = isShown
   }
 }
@@ -85,6 +89,7 @@ public struct VideoReceiver: Sendable {
   /// The layer and timestamp of the newest frame so far.
   var newest: (ssrc: UInt32, timestamp: UInt32)?
   var lipSync = LipSync()
+  var repairDelay = RepairDelay()
   /// The latency of the sender's audio at playout; nil without audio.
   package var audioDelay: Duration?
   var freezes = FreezeMeter(interval: defaultInterval)
@@ -103,7 +108,8 @@ public struct VideoReceiver: Sendable {
       counted.packetsIgnored &+= 1
       return []
     }
-    switch layers[index].insert(packet, at: now) {
+    let arrival = layers[index].insert(packet, at: now)
+    switch arrival {
     case .new: break
     case .recovered: counted.packetsRetransmitted &+= 1
     case .late: counted.packetsLate &+= 1
@@ -113,6 +119,11 @@ public struct VideoReceiver: Sendable {
     counted.bytes &+= UInt64(packet.payload.count)
     var outputs: [Output] = []
     serve(index, at: now, into: &outputs)
+    if arrival == .recovered, case .frame(let frame) = outputs.first,
+      let capturedAt = frame.capturedAt
+    {
+      repairDelay.repaired(transit: now - capturedAt, roundTrip: roundTrip, at: now)
+    }
     return outputs
   }
 
@@ -143,6 +154,11 @@ public struct VideoReceiver: Sendable {
     var outputs: [Output] = []
     askForKeyframe(index, at: now, into: &outputs)
     return outputs
+  }
+
+  /// The delay that the member's audio needs in order not to be far ahead of this video.
+  package func neededAudioDelay(at now: Instant) -> Duration {
+    repairDelay.neededAudioDelay(at: now)
   }
 
   /// Returns the NACKs, PLIs and frames that are due; harmless before `deadline`.

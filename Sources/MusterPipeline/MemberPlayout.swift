@@ -58,6 +58,7 @@ package struct MemberPlayout {
   package mutating func insert(_ packet: ReceivedAudio, at now: Instant) {
     if let capturedAt = packet.capturedAt { anchor = (packet.timestamp, capturedAt) }
     buffer.repairTime = packet.repairTime
+    buffer.leastDelay = packet.leastDelay
     buffer.insert(
       sequence: packet.sequence, timestamp: packet.timestamp,
       frames: OpusPacket.frames(of: packet.payload, limit: EncodedAudio.framesPerLongPacket),

@@ -4,8 +4,9 @@ import MusterCore
 import MusterMedia
 import MusterSystem
 
-/// Measures the latency from capture to decoded frame by decoding the capture times in members'
-/// test patterns; both nodes must run on one host, whose boot clock they share.
+/// Measures the latency from capture to decoded frame, or to its display where it waits for
+/// repairs, by decoding the capture times in members' test patterns; both nodes must run on one
+/// host, whose boot clock they share.
 package final class PatternMeter: Sendable {
   /// The median and the 95th percentile of a stream's recent latencies.
   package struct Latency: Sendable {
@@ -68,7 +69,7 @@ package final class PatternMeter: Sendable {
         switch input {
         case .frame(let frame, let stream):
           if decoders[stream] == nil { decoders[stream] = try? VP8Decoder() }
-          measure(frame.data, stream, decoders[stream])
+          measure(frame, stream, decoders[stream])
         case .ended(let stream):
           decoders[stream] = nil
           results.withLock { $0[stream] = nil }
@@ -77,12 +78,15 @@ package final class PatternMeter: Sendable {
     }
   }
 
-  private func measure(_ data: [UInt8], _ stream: MemberStream, _ decoder: VP8Decoder?) {
+  private func measure(
+    _ frame: ReceivedFrame, _ stream: MemberStream, _ decoder: VP8Decoder?
+  ) {
     // A frame that does not decode yields no sample.
-    guard let decoder, let frame = try? decoder.decode(data),
-      let reading = TestPattern.read(frame)
+    guard let decoder, let image = try? decoder.decode(frame.data),
+      let reading = TestPattern.read(image)
     else { return }
-    let latency = BootClock.now - reading.capturedAt
+    let wait = frame.waitsForRepair ? frame.delay : .zero
+    let latency = max(BootClock.now, frame.completedAt + wait) - reading.capturedAt
     // A latency outside this range shows that the nodes do not share a clock.
     guard latency >= .zero, latency < .seconds(10) else { return }
     results.withLock { table in

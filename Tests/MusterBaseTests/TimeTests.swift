@@ -56,3 +56,13 @@ func durationsAreClampedToSixtyFourBits(duration: Duration, nanoseconds: Int64) 
   #expect(bucket.take(at: now) == false)
   #expect(bucket.take(at: now + .seconds(1)) == true)
 }
+
+@Test func theLeastOfAPeriodIsForgottenAfterOneOrTwo() {
+  var least = PeriodMinimum<Int>(period: .seconds(10))
+  #expect(least.value == nil)
+  let steps = [(0, 5, 5), (4, 3, 3), (9, 7, 3), (10, 8, 3), (19, 6, 3), (20, 9, 6), (31, 9, 9)]
+  for (second, value, expected) in steps {
+    least.add(value, at: .zero + .seconds(second))
+    #expect(least.value == expected, "\(second)")
+  }
+}

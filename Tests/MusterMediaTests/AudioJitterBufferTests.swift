@@ -266,3 +266,16 @@ import Testing
   #expect(heard > 0)
   #expect(buffer.currentDelay <= .milliseconds(150))
 }
+
+@Test func audioWaitsForTheVideoWithinLimits() {
+  var call = AudioSimulation(seed: 50)
+  _ = call.run(for: .seconds(10))
+  for (least, target) in [(250, 250), (900, 400), (0, 30)] {
+    call.buffer.leastDelay = .milliseconds(least)
+    _ = call.run(for: .seconds(30))
+    #expect(call.buffer.targetDelay == .milliseconds(target))
+    let error = call.buffer.currentDelay - call.buffer.targetDelay
+    #expect(max(error, .zero - error) <= .milliseconds(30), "\(least)")
+  }
+  #expect(call.buffer.statistics.lost == 0)
+}

@@ -233,6 +233,14 @@ struct Speech {
     found.append(speech.hasCopies())
   }
   #expect(found == [false, true, true, false])
+  // There is no time for one either.
+  speech.conditions.roundTrip = .milliseconds(300)
+  found = []
+  for loss in [0, 2, 0.4, 0] {
+    speech.report(lossPercent: loss)
+    found.append(speech.hasCopies())
+  }
+  #expect(found == [false, true, true, false])
 }
 
 /// Repair would fill a queue further that loses the packets.

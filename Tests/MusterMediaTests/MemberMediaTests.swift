@@ -92,7 +92,7 @@ func theHighestRateWithinTheRequestIsChosen(full: Int, most: UInt8, temporalLaye
     var now = Instant.milliseconds(0)
     for _ in 0..<300 {
       let before = delay
-      delay = sync.delay(audio: .milliseconds(audio), video: .milliseconds(video), at: now)
+      delay = sync.delay(target: .milliseconds(audio), video: .milliseconds(video), at: now)
       #expect(delay - before <= .milliseconds(80))
       #expect(before - delay <= .milliseconds(80))
       now = now + .milliseconds(33)
@@ -113,7 +113,7 @@ func theHighestRateWithinTheRequestIsChosen(full: Int, most: UInt8, temporalLaye
     // Frame 60 comes 80 ms late, and holds up the two behind it.
     let late = [60: 80, 61: 47, 62: 14][number] ?? 0
     let now = Instant.milliseconds(33 * number + 30 + late)
-    let delay = sync.delay(audio: .milliseconds(130), video: .milliseconds(30 + late), at: now)
+    let delay = sync.delay(target: .milliseconds(130), video: .milliseconds(30 + late), at: now)
     shown.append(now + delay)
   }
   let intervals = zip(shown.dropFirst(30), shown.dropFirst(31)).map { $1 - $0 }
@@ -125,7 +125,7 @@ func theHighestRateWithinTheRequestIsChosen(full: Int, most: UInt8, temporalLaye
   var now = Instant.milliseconds(0)
   for number in 0..<600 {
     let audio = number < 300 ? Duration.milliseconds(120) : nil
-    let delay = sync.delay(audio: audio, video: .milliseconds(10), at: now)
+    let delay = sync.delay(target: audio, video: .milliseconds(10), at: now)
     #expect(delay > .zero || number < 1 || number >= 300)
     #expect(delay == .zero || number < 300)
     now = now + .milliseconds(33)

@@ -27,6 +27,8 @@ struct VideoSimulation {
   private(set) var now = Instant.milliseconds(1000)
   private(set) var captured: [Instant] = []
   private(set) var delivered: [(at: Instant, id: UInt32)] = []
+  /// The frames that were shown, and when.
+  private(set) var shown: [(at: Instant, waited: Bool)] = []
   private(set) var undecodable = 0
   private(set) var keyframeRequests = 0
   private(set) var mostHeld = 0
@@ -38,6 +40,11 @@ struct VideoSimulation {
     random = PRNG(seed: seed)
     sender = ModelSender(seed: seed, firstSequence: UInt16(truncatingIfNeeded: random.next()))
     receiver.setRoundTrip(network.delay * 2)
+    let report = SenderReport(
+      ssrc: sender.stream.ssrc, ntpTime: RTPTime.ntp(of: now),
+      rtpTime: RTPTime.timestamp(of: now, clockRate: RTPTime.videoClockRate), packets: 0,
+      octets: 0, reports: [])
+    receiver.receive(report, at: now)
   }
 
   mutating func run(for duration: Duration) {
@@ -108,6 +115,7 @@ struct VideoSimulation {
     for output in outputs {
       switch output {
       case .frame(let frame):
+        shown.append((now + frame.delay, frame.waitsForRepair))
         if let id = decoder.decode(frame.data) {
           delivered.append((now, id))
         } else {

@@ -6,12 +6,10 @@ struct QueueDelay: Sendable {
   /// clocks of both ends drift apart.
   static let period = Duration.seconds(30)
 
-  private var periodEnd: Instant?
-  /// The least difference of the two clocks in this period and in the one before.
-  private var least: Duration?
-  private var leastBefore: Duration?
-  /// The least of both; nil before the first report.
-  private(set) var base: Duration?
+  /// The least difference of the two clocks.
+  private var least = PeriodMinimum<Duration>(period: period)
+  /// The difference of the fastest packet; nil before the first report.
+  var base: Duration? { least.value }
   /// The mean over the packets of the last report; nil before the first.
   private(set) var mean: Duration?
   /// The least of the packets of the last report.
@@ -21,12 +19,9 @@ struct QueueDelay: Sendable {
   mutating func update(_ arrivals: [PacketResult], at now: Instant) {
     let delays = arrivals.compactMap { packet in packet.arrivedAt.map { $0 - packet.sentAt } }
     guard let shortest = delays.min() else { return }
-    if let periodEnd, now >= periodEnd { (leastBefore, least) = (least, nil) }
-    if periodEnd.map({ now >= $0 }) ?? true { periodEnd = now + Self.period }
-    least = min(least ?? shortest, shortest)
-    let base = min(leastBefore ?? shortest, least ?? shortest)
+    least.add(shortest, at: now)
+    let base = least.value ?? shortest
     let sum = delays.reduce(0) { $0 + ($1 - base).inSeconds }
-    self.base = base
     mean = .seconds(sum / Double(delays.count))
     self.shortest = shortest - base
   }

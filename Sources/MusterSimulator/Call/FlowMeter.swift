@@ -95,6 +95,7 @@ struct FlowMeter: Sendable {
 
   mutating func received(_ audio: ReceivedAudio, at now: Instant) {
     buffer.repairTime = audio.repairTime
+    buffer.leastDelay = audio.leastDelay
     buffer.insert(
       sequence: audio.sequence, timestamp: audio.timestamp,
       frames: AudioToken.frames(of: audio.payload), level: audio.level, at: now)

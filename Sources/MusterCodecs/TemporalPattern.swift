@@ -66,6 +66,9 @@ struct TemporalPattern {
     if cycle[position] != 0 { position = (position + 1) % cycle.count }
   }
 
+  /// Begins a cycle with the next frame, so that it is one of the base layer.
+  mutating func restartWithBase() { position = 0 }
+
   /// Restarts the cycle after a keyframe, which is a base frame and updates all buffers.
   mutating func restart() {
     position = 1 % cycle.count

@@ -20,6 +20,7 @@ struct SimulcastEncoder {
   private var format: VideoFormat?
   private var layers: [VideoLayer] = []
   private var encoders: [VP8Encoder?] = []
+  private var cuts = CutDetector()
 
   /// Sets the format that is offered. With other layers than before all encoders go, so that the
   /// next frame of each is a keyframe; frames of another size are scaled.
@@ -42,6 +43,7 @@ struct SimulcastEncoder {
     for layer in layers.indices where !work.targets.contains(where: { $0.layer == layer }) {
       encoders[layer] = nil  // frees the memory of an unused encoder
     }
+    let isAfterCut = cuts.isCut(captured.frame)
     let smallest = work.due.first?.layer ?? 0
     // Largest layer first, because each smaller frame is scaled from the next larger one.
     var frame = captured.frame
@@ -59,7 +61,7 @@ struct SimulcastEncoder {
       guard
         let encoded = try encoder.encode(
           frame, at: captured.capturedAt,
-          forceKeyframe: former == nil || work.keyframes.contains(layer))
+          forceKeyframe: former == nil || work.keyframes.contains(layer), isAfterCut: isAfterCut)
       else { continue }
       deliver(
         EncodedFrame(

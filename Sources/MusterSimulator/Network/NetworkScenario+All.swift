@@ -66,8 +66,8 @@ extension NetworkScenario {
   static let narrow250 = narrow(250, "250 kbit/s in both directions, 20 ms")
   static let narrow64 = narrow(64, "64 kbit/s in both directions, 20 ms: room for audio only")
 
-  /// Pictures with cuts, as films and street scenes have: the frame after one is twice as large as
-  /// a keyframe (`EncoderModel.cutFrames`).
+  /// Pictures with cuts, as films and street scenes have: the frame after one is a large one
+  /// (`EncoderModel.cutFrames`).
   static let cuts250: NetworkScenario = {
     var participants = pair(up: always(link(250, delay: .milliseconds(20))))
     for index in participants.indices { participants[index].cuts = cutInterval }

@@ -39,6 +39,9 @@ struct FrameReferences: Sendable {
     return token
   }
 
+  /// Begins a pattern with the next frame, so that it is one of the base layer.
+  mutating func restartWithBase() { position = Self.pattern.count - 1 }
+
   /// Skips the next frame, which the rate control drops: an enhancement frame is lost, a base frame
   /// is retried with the next picture.
   mutating func skip() {

@@ -40,7 +40,7 @@ public final class VP8Encoder {
   /// Whether the next frame must be a keyframe: true initially, and from a request until a keyframe
   /// is produced.
   private var owesKeyframe = true
-  /// Whether the next frame is the first of another scene.
+  /// Whether a cut lies between the last encoded frame and the next one.
   private var isAfterCut = false
 
   /// Whether the encoder works fast rather than well.
@@ -89,23 +89,17 @@ public final class VP8Encoder {
 
   /// Encodes one frame; nil if the rate control drops it. A keyframe request stays pending until a
   /// keyframe is produced.
-  ///
-  /// The first frame of another scene is a coarse one of the base layer. Without that it would be
-  /// as large as 4 to 15 others, which takes a path of the target bitrate up to half a second, and
-  /// after one of a higher layer, of which no base frame makes use, the next base frame as well.
   public func encode(
-    _ frame: I420Frame, at capturedAt: Instant, forceKeyframe: Bool = false,
-    isAfterCut: Bool = false
+    _ frame: I420Frame, at capturedAt: Instant, forceKeyframe: Bool = false
   ) throws(CodecError) -> EncodedVP8? {
     guard frame.size == size else {
       throw CodecError("a frame of \(frame.size) came to an encoder for \(size)")
     }
     if forceKeyframe { owesKeyframe = true }
-    if isAfterCut { self.isAfterCut = true }
     let wantsKeyframe = owesKeyframe
-    let isCut = self.isAfterCut && !wantsKeyframe
-    if isCut { pattern.restartWithBase() }
-    setQuantizers(isCut ? cutQuantizers : Self.quantizers)
+    let isCoarse = isAfterCut && !wantsKeyframe
+    if isCoarse { pattern.restartWithBase() }
+    setQuantizers(isCoarse ? coarseQuantizers : Self.quantizers)
     let step = pattern.next
     let layer = wantsKeyframe ? 0 : step.layer
     _ = muster_vp8_encoder_set(
@@ -123,7 +117,7 @@ public final class VP8Encoder {
       if !wantsKeyframe { pattern.skip() }
       return nil
     }
-    self.isAfterCut = false
+    isAfterCut = false
     if packet.isKeyframe {
       owesKeyframe = false
       pattern.restart()
@@ -135,6 +129,12 @@ public final class VP8Encoder {
       temporalLayer: packet.isKeyframe ? 0 : step.layer,
       isReference: packet.isKeyframe || step.isReference)
   }
+
+  /// Notes that the next frame is the first of another scene: it becomes a coarse one of the base
+  /// layer, unless it is a keyframe. Without that it would be as large as 4 to 15 others, which
+  /// takes a path of the target bitrate up to half a second, and after one of a higher layer, of
+  /// which no base frame makes use, the next base frame as well.
+  public func noteCut() { isAfterCut = true }
 
   /// Changes the target bitrate from the next frame on, without a keyframe.
   public func setBitrate(_ kilobitsPerSecond: Int) {
@@ -156,7 +156,7 @@ public final class VP8Encoder {
   /// that a mean frame has for each pixel. Measured with street scenes at 55 to 2000 kbit/s, in
   /// 320x180 and 640x360: such frames are then 1 to 6 times as large as a mean one, and the mean
   /// quality is 0.1 to 0.5 dB less.
-  private var cutQuantizers: ClosedRange<UInt32> {
+  private var coarseQuantizers: ClosedRange<UInt32> {
     let decimator = TemporalLayers.decimators[temporalLayers - 1]
     let share = TemporalLayers.cumulativePercent[temporalLayers - 1]
     let pixels = size.pixels * framesPerSecond / decimator

@@ -43,7 +43,8 @@ struct SimulcastEncoder {
     for layer in layers.indices where !work.targets.contains(where: { $0.layer == layer }) {
       encoders[layer] = nil  // frees the memory of an unused encoder
     }
-    let isAfterCut = cuts.isCut(captured.frame)
+    // Those whose turn it is not yet make up for it with their next frame.
+    if cuts.isCut(captured.frame) { for encoder in encoders { encoder?.noteCut() } }
     let smallest = work.due.first?.layer ?? 0
     // Largest layer first, because each smaller frame is scaled from the next larger one.
     var frame = captured.frame
@@ -61,7 +62,7 @@ struct SimulcastEncoder {
       guard
         let encoded = try encoder.encode(
           frame, at: captured.capturedAt,
-          forceKeyframe: former == nil || work.keyframes.contains(layer), isAfterCut: isAfterCut)
+          forceKeyframe: former == nil || work.keyframes.contains(layer))
       else { continue }
       deliver(
         EncodedFrame(

@@ -215,32 +215,26 @@ struct Speech {
   mutating func hasCopies() -> Bool {
     packets(3).last?.header.payloadType == PayloadType.redundantAudio
   }
+
+  /// Whether the packets have copies once this loss has been reported.
+  mutating func hasCopies(afterLossOf percent: Double) -> Bool {
+    report(lossPercent: percent)
+    return hasCopies()
+  }
 }
 
 @Test func copiesFollowTheLossThatTheReceiverReports() {
   var speech = Speech()
-  var found: [Bool] = []
-  for loss in [0, 7.0, 9, 5, 3, 7] {
-    speech.report(lossPercent: loss)
-    found.append(speech.hasCopies())
-  }
-  #expect(found == [false, false, true, true, false, false])
+  let copies = [0, 7.0, 9, 5, 3, 7].map { speech.hasCopies(afterLossOf: $0) }
+  #expect(copies == [false, false, true, true, false, false])
   // There is no time for two requests.
   speech.conditions.roundTrip = .milliseconds(100)
-  found = []
-  for loss in [1.5, 2.5, 1.5, 0.5] {
-    speech.report(lossPercent: loss)
-    found.append(speech.hasCopies())
-  }
-  #expect(found == [false, true, true, false])
+  let withOneRequest = [1.5, 2.5, 1.5, 0.5].map { speech.hasCopies(afterLossOf: $0) }
+  #expect(withOneRequest == [false, true, true, false])
   // There is no time for one either.
   speech.conditions.roundTrip = .milliseconds(300)
-  found = []
-  for loss in [0, 2, 0.4, 0] {
-    speech.report(lossPercent: loss)
-    found.append(speech.hasCopies())
-  }
-  #expect(found == [false, true, true, false])
+  let withoutRequests = [0, 2, 0.4, 0].map { speech.hasCopies(afterLossOf: $0) }
+  #expect(withoutRequests == [false, true, true, false])
 }
 
 /// Repair would fill a queue further that loses the packets.

@@ -62,13 +62,12 @@ private func freezes(of call: VideoSimulation, since start: Instant) -> [Duratio
   }
 }
 
-/// Freezes at a satellite's round trip cannot be helped, but neither is everything half a second
-/// late for that.
+/// Freezes at a satellite's round trip cannot be helped, but nothing is late by more for that.
 @Test func theWaitIsBounded() {
   var call = VideoSimulation(
     seed: 4, network: .init(loss: 0.02, delay: .milliseconds(350)))
   call.run(for: .seconds(30))
   #expect(call.receiver.neededAudioDelay(at: call.now) == .milliseconds(50))
-  let latest = zip(call.captured.suffix(90), call.shown.suffix(90)).map { $1.at - $0 }.max()
-  #expect(latest.map { $0 <= .milliseconds(2200) } == true, "\(latest.debugDescription)")
+  let longest = call.shown.map(\.delay).max() ?? .zero
+  #expect(longest > .milliseconds(450) && longest <= .milliseconds(500), "\(longest)")
 }

@@ -27,8 +27,8 @@ struct VideoSimulation {
   private(set) var now = Instant.milliseconds(1000)
   private(set) var captured: [Instant] = []
   private(set) var delivered: [(at: Instant, id: UInt32)] = []
-  /// The frames that were shown, and when.
-  private(set) var shown: [(at: Instant, waited: Bool)] = []
+  /// When the frames were shown, for how long each had waited, and whether it was for repairs.
+  private(set) var shown: [(at: Instant, delay: Duration, waited: Bool)] = []
   private(set) var undecodable = 0
   private(set) var keyframeRequests = 0
   private(set) var mostHeld = 0
@@ -115,7 +115,7 @@ struct VideoSimulation {
     for output in outputs {
       switch output {
       case .frame(let frame):
-        shown.append((now + frame.delay, frame.waitsForRepair))
+        shown.append((now + frame.delay, frame.delay, frame.waitsForRepair))
         if let id = decoder.decode(frame.data) {
           delivered.append((now, id))
         } else {

@@ -10,14 +10,16 @@ import Testing
 private struct Tone {
   static let amplitude = 8_000.0
   private let amplitude: Double
+  private let leastDelay: Duration
   private let encoder: OpusEncoder
   private var member = MemberPlayout()
   private var frame = 0
   /// The timestamps of the frames that were decoded.
   private(set) var decoded: [UInt32] = []
 
-  init(amplitude: Double = Tone.amplitude) throws {
+  init(amplitude: Double = Tone.amplitude, leastDelay: Duration = .zero) throws {
     self.amplitude = amplitude
+    self.leastDelay = leastDelay
     encoder = try OpusEncoder()
   }
 
@@ -33,7 +35,8 @@ private struct Tone {
     member.insert(
       ReceivedAudio(
         sequence: UInt16(frame), timestamp: UInt32(960 * frame), level: 15,
-        payload: try encoder.encode(pcm), capturedAt: now, repairTime: nil), at: now)
+        payload: try encoder.encode(pcm), capturedAt: now, repairTime: nil, leastDelay: leastDelay),
+      at: now)
     frame += 1
     let output = try member.next(at: now, isMixed: isMixed, isRecorded: isRecorded)
     decoded += output.decoded.map(\.timestamp)
@@ -54,6 +57,14 @@ private func largestStep(_ pcm: [Int16]) -> Int {
   #expect(try tone.next(isMixed: true) != nil)
   let first = try #require(tone.decoded.first)
   #expect((46 * 960...49 * 960).contains(first) && tone.lost == 0)
+}
+
+@Test func aMemberIsHeardInSyncWithItsVideo() throws {
+  for (delay, frames) in [(0, 3), (250, 12)] {
+    var tone = try Tone(leastDelay: .milliseconds(delay))
+    let first = try (0..<50).first { _ in try tone.next(isMixed: true) != nil }
+    #expect(first.map { abs($0 - frames) <= 1 } == true, "\(delay) ms: \(first ?? -1)")
+  }
 }
 
 @Test func falseLevelsDoNotKeepOthersFromBeingHeard() throws {

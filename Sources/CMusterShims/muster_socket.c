@@ -46,6 +46,7 @@ int muster_udp_open(int family, const void *sockaddr, unsigned sockaddr_len, int
   // "packet too big" cannot stall the socket.
   if (family == AF_INET6) {
     set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, v6only);
+    set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
     set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
     set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
     set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, 1);
@@ -54,6 +55,7 @@ int muster_udp_open(int family, const void *sockaddr, unsigned sockaddr_len, int
     set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
   }
   if (family == AF_INET || !v6only) {
+    set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
     set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
     set_int(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 1);
     set_int(fd, IPPROTO_IP, IP_MULTICAST_TTL, 1);
@@ -88,16 +90,26 @@ static int64_t since_1970(const struct timespec *time) {
   return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-static int64_t kernel_time(struct msghdr *message) {
+// Fills in what the control messages say; `now` is in nanoseconds since 1970.
+static void fill_control(muster_datagram *out, struct msghdr *message, int64_t now) {
   for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
        header = CMSG_NXTHDR(message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_TIMESTAMPNS) continue;
-    struct timespec time;
-    memcpy(&time, CMSG_DATA(header), sizeof time);
-    return since_1970(&time);
+    if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_TIMESTAMPNS) {
+      struct timespec time;
+      memcpy(&time, CMSG_DATA(header), sizeof time);
+      out->age = now - since_1970(&time);
+    } else if (header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_TOS) {
+      out->traffic_class = *CMSG_DATA(header);
+    } else if (header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == IPV6_TCLASS) {
+      int value;
+      memcpy(&value, CMSG_DATA(header), sizeof value);
+      out->traffic_class = (uint8_t)value;
+    }
   }
-  return 0;
 }
+
+// The space for the time of arrival, and for the type of service or the traffic class.
+#define RECEIVED_CONTROL_BYTES (CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(int)))
 
 static void fill_source(muster_datagram *out, const struct sockaddr_storage *source) {
   out->family = source->ss_family;
@@ -116,7 +128,7 @@ static void fill_source(muster_datagram *out, const struct sockaddr_storage *sou
 int muster_receive(int fd, void *buffer, unsigned size, muster_datagram *out, unsigned count) {
   struct sockaddr_storage sources[MOST_RECEIVED];
   struct iovec parts[MOST_RECEIVED];
-  _Alignas(struct cmsghdr) char controls[MOST_RECEIVED][CMSG_SPACE(sizeof(struct timespec))];
+  _Alignas(struct cmsghdr) char controls[MOST_RECEIVED][RECEIVED_CONTROL_BYTES];
   struct mmsghdr messages[MOST_RECEIVED];
   if (count > MOST_RECEIVED) count = MOST_RECEIVED;
   for (unsigned i = 0; i < count; i++) {
@@ -138,8 +150,7 @@ int muster_receive(int fd, void *buffer, unsigned size, muster_datagram *out, un
     out[i] = (muster_datagram){.length = messages[i].msg_len};
     // The source is not known if the kernel gave none.
     if (messages[i].msg_hdr.msg_namelen > 0) fill_source(&out[i], &sources[i]);
-    int64_t time = kernel_time(&messages[i].msg_hdr);
-    out[i].age = time ? since_1970(&now) - time : 0;
+    fill_control(&out[i], &messages[i].msg_hdr, since_1970(&now));
   }
   return received;
 }
@@ -151,8 +162,9 @@ static int send_message(int fd, const struct msghdr *message) {
   return sent < 0 ? -errno : 0;
 }
 
-// The space for the packet information of either family and the segment size.
-#define CONTROL_BYTES (CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint16_t)))
+// The space for the packet information of either family, the segment size and the traffic class.
+#define CONTROL_BYTES \
+  (CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(int)))
 
 static void add_control(struct msghdr *message, int level, int type, const void *value,
                         size_t size) {
@@ -168,8 +180,13 @@ static void add_segment_size(struct msghdr *message, uint16_t segment) {
   if (segment) add_control(message, SOL_UDP, UDP_SEGMENT, &segment, sizeof segment);
 }
 
+static void add_traffic_class(struct msghdr *message, int level, int type, int traffic_class) {
+  if (traffic_class) add_control(message, level, type, &traffic_class, sizeof traffic_class);
+}
+
 static int send_via_v4(int fd, const void *destination, unsigned short port, unsigned interface,
-                       const void *source, struct iovec *data, uint16_t segment) {
+                       const void *source, struct iovec *data, uint16_t segment,
+                       uint8_t traffic_class) {
   struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
   memcpy(&to.sin_addr, destination, 4);
   _Alignas(struct cmsghdr) char control[CONTROL_BYTES] = {0};
@@ -185,11 +202,13 @@ static int send_via_v4(int fd, const void *destination, unsigned short port, uns
     add_control(&message, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
   }
   add_segment_size(&message, segment);
+  add_traffic_class(&message, IPPROTO_IP, IP_TOS, traffic_class);
   return send_message(fd, &message);
 }
 
 static int send_via_v6(int fd, const void *destination, unsigned short port, unsigned interface,
-                       const void *source, struct iovec *data, uint16_t segment) {
+                       const void *source, struct iovec *data, uint16_t segment,
+                       uint8_t traffic_class) {
   struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
   memcpy(&to.sin6_addr, destination, 16);
   if (IN6_IS_ADDR_LINKLOCAL(&to.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&to.sin6_addr))
@@ -204,18 +223,20 @@ static int send_via_v6(int fd, const void *destination, unsigned short port, uns
   if (source) memcpy(&info.ipi6_addr, source, 16);
   add_control(&message, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
   add_segment_size(&message, segment);
+  add_traffic_class(&message, IPPROTO_IPV6, IPV6_TCLASS, traffic_class);
   return send_message(fd, &message);
 }
 
 int muster_send_via(int fd, int family, const void *dest_addr_bytes, unsigned short port,
                     unsigned interface_index, const void *source_addr_bytes_or_null,
-                    const void *data, unsigned length, unsigned short segment_bytes) {
+                    const void *data, unsigned length, unsigned short segment_bytes,
+                    uint8_t traffic_class) {
   struct iovec part = {.iov_base = (void *)data, .iov_len = length};
   return family == AF_INET6
              ? send_via_v6(fd, dest_addr_bytes, port, interface_index, source_addr_bytes_or_null,
-                           &part, segment_bytes)
+                           &part, segment_bytes, traffic_class)
              : send_via_v4(fd, dest_addr_bytes, port, interface_index, source_addr_bytes_or_null,
-                           &part, segment_bytes);
+                           &part, segment_bytes, traffic_class);
 }
 
 static uint32_t prefix_length(const uint8_t *mask, int bytes) {

@@ -93,6 +93,9 @@ public struct Configuration: Sendable {
   /// Whether to request a port mapping from the gateway, if this node looks for members beyond its
   /// LAN.
   public var mapsPorts = true
+  /// Whether to mark audio and video in their IP headers (DSCP), so that Wi-Fi and routers let them
+  /// pass before other traffic; where the system does not permit it, they are not marked.
+  public var marksClasses = true
   /// The bootstrap nodes of the OpenDHT network that this node joins to find members, each as
   /// `HOST:PORT`; must be empty in a build without the package trait `DHT`.
   public var dht: [String] = []

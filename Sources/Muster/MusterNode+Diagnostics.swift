@@ -46,6 +46,7 @@ extension MusterNode {
     sums.add("link", engines.link)
     sums.add("discovery", engines.discovery)
     sums.add("relay", engines.relay)
+    sums.add("received", receivedTraffic)
     if let rendezvous = engines.rendezvous { sums.add("rendezvous", rendezvous) }
     for gossip in engines.gossip { sums.add("gossip", gossip) }
     for video in engines.video { sums.add("video", video) }

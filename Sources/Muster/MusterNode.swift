@@ -60,6 +60,7 @@ public actor MusterNode {
   private var left: (channel: ChannelID, name: String)?
   /// The pings that are waiting for answers.
   var pongListeners: [PongListener] = []
+  var receivedTraffic = ReceivedTraffic()
   var isStopping = false
   /// Reused storage for the outputs of `received`; empty between reads.
   private var receivedOutputs: [Node.Output] = []
@@ -122,6 +123,7 @@ public actor MusterNode {
     let sockets = try Sockets.open(listen: listen, lan: configuration.lan, on: loop) { datagrams in
       reference.onLoop { $0.received(datagrams) }
     }
+    sockets.marksClasses = configuration.marksClasses
     var entropy = Entropy.system
     let node = Node(
       identity: opened.identity, entropy: entropy, seed: entropy.u64(),
@@ -184,6 +186,7 @@ public actor MusterNode {
     swap(&outputs, &receivedOutputs)
     let now = now
     for datagram in datagrams {
+      receivedTraffic.count(datagram.trafficClass)
       node.receive(
         datagram.bytes, from: datagram.source, arrivedAt: datagram.arrivedAt, at: now,
         into: &outputs)
@@ -214,8 +217,8 @@ public actor MusterNode {
     var hasEvents = false
     for output in outputs {
       switch output {
-      case .send(let datagram, let address):
-        sockets.enqueue(datagram, to: address)
+      case .send(let datagram, let address, let serviceClass):
+        sockets.enqueue(datagram, to: address, as: serviceClass)
       case .broadcast(let datagram):
         if configuration.lan { sockets.broadcast(datagram, via: interfaces) }
       case .event(let event, let channel):

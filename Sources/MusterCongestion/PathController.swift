@@ -52,6 +52,7 @@ public struct PathController: Sendable {
   /// uplink then empties it, whereas all paths together would send too little.
   public var mayShareQueue = false
 
+  private var audioQueue = AudioQueue()
   private var queue = QueueDelay()
   private var standingQueue = StandingQueue()
   private var acknowledged = AcknowledgedRate()
@@ -159,7 +160,9 @@ public struct PathController: Sendable {
     }
     roundTrip = report.roundTrip ?? roundTrip
     let arrivals = report.results.filter { $0.arrivedAt != nil }.sorted(by: Self.isEarlier)
-    queue.update(arrivals, at: now)
+    audioQueue.update(arrivals, at: now)
+    let delayed = audioQueue.delayed(arrivals, at: now)
+    queue.update(delayed, at: now)
     var probe: DataRate?
     for (index, packet) in arrivals.enumerated() {
       guard let arrivedAt = packet.arrivedAt else { continue }
@@ -174,7 +177,7 @@ public struct PathController: Sendable {
       probe = max(result, min(delay.rate, acknowledged * Self.probeFloor))
     }
     let hasRecovered = delay.update(
-      arrivals, isFull: isQueueFull || isOverloaded(report),
+      delayed, isFull: isQueueFull || isOverloaded(report),
       isDraining: standingQueue.isDraining, acknowledged: acknowledged, probe: probe,
       roundTrip: roundTrip ?? .zero, at: now)
     if let probe { loss.probed(probe) }
@@ -186,14 +189,19 @@ public struct PathController: Sendable {
     return nextProbe(hasRecovered: hasRecovered, at: now)
   }
 
+  /// The packets of a report whose delay shows the queue in which video waits.
+  public func delayed(_ report: PathReport, at now: Instant) -> [PacketResult] {
+    audioQueue.delayed(report.results, at: now)
+  }
+
   /// Lowers the rate at once if the path has become narrower, so that its queue drains. Returns
   /// what it then carries.
   private mutating func drain(_ report: PathReport, at now: Instant) -> DataRate? {
     // Before the path has carried something for a while, nothing is known of its queue.
     guard let used = acknowledged.rate else { return nil }
     let action = standingQueue.update(
-      report.results, base: queue.base ?? .zero, queue: queue.shortest, rate: min(used, estimate),
-      estimate: delay.rate, mayBeShared: mayShareQueue, at: now)
+      delayed(report, at: now), base: queue.base ?? .zero, queue: queue.shortest,
+      rate: min(used, estimate), estimate: delay.rate, mayBeShared: mayShareQueue, at: now)
     switch action {
     case .carries(let rate):
       delay.found(capacity: rate, at: now)

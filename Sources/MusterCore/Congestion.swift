@@ -189,8 +189,8 @@ struct Congestion: Sendable {
     if histories.index(of: link) == nil, asks { histories[link] = LinkHistory() }
     _ = histories.update(link) {
       $0.sent(
-        packet.packetNumber, of: packet.session, bytes: bytes, asks: asks, over: packet.route,
-        probe: probe, at: now)
+        packet.packetNumber, of: packet.session, bytes: bytes, asks: asks,
+        as: payload.serviceClass, over: packet.route, probe: probe, at: now)
     }
     if asks, paths.index(of: path) == nil { addPath(path, for: link, at: now) }
     return paths.update(path) {
@@ -221,7 +221,9 @@ struct Congestion: Sendable {
         let probe = $0.controller.reported(report, at: now)
         $0.noteQueue(at: now)
         if !$0.isFlowing(at: now) {
-          uplinkEstimator.reported(report, leastTransit: $0.controller.leastTransit, at: now)
+          uplinkEstimator.reported(
+            $0.controller.delayed(report, at: now), leastTransit: $0.controller.leastTransit,
+            at: now)
         }
         $0.pace(at: now)
         if let probe { $0.pacer.probe(probe, at: now) }

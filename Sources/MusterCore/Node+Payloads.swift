@@ -119,16 +119,17 @@ extension Node {
     send(OutgoingPayload(Control.encode(messages)), over: link, at: now, &out)
   }
 
-  /// Seals a payload as one datagram; false if the link has no session.
+  /// Seals a payload as one datagram; false if the link has no session. Its class is that of the
+  /// payload unless `serviceClass` gives another.
   /// `isReleased` says that the payload has waited for its turn; it may be part of a probe.
   @discardableResult
   mutating func send(
-    _ payload: OutgoingPayload, isReleased: Bool = false, probe: ProbeCluster.ID? = nil,
-    over link: LinkID, at now: Instant, _ out: inout [Output]
+    _ payload: OutgoingPayload, as serviceClass: ServiceClass? = nil, isReleased: Bool = false,
+    probe: ProbeCluster.ID? = nil, over link: LinkID, at now: Instant, _ out: inout [Output]
   ) -> Bool {
     guard let session = associations.session(of: link) else { return false }
     return send(
-      payload, isReleased: isReleased, probe: probe, over: session, at: now, &out)
+      payload, as: serviceClass, isReleased: isReleased, probe: probe, over: session, at: now, &out)
   }
 
   /// Seals control messages for a session link of any role.
@@ -142,13 +143,15 @@ extension Node {
   /// session.
   @discardableResult
   private mutating func send(
-    _ payload: OutgoingPayload, isReleased: Bool = false, probe: ProbeCluster.ID? = nil,
-    over session: SessionLinkID, at now: Instant, _ out: inout [Output]
+    _ payload: OutgoingPayload, as serviceClass: ServiceClass? = nil, isReleased: Bool = false,
+    probe: ProbeCluster.ID? = nil, over session: SessionLinkID, at now: Instant,
+    _ out: inout [Output]
   ) -> Bool {
     guard let sealed = links.seal(payload, on: session, at: now) else { return false }
     let estimateFalls = congestion.sent(
       sealed, payload, isReleased: isReleased, probe: probe, on: session, at: now)
-    send(sealed.datagram, over: sealed.route, at: now, &out)
+    send(
+      sealed.datagram, as: serviceClass ?? payload.serviceClass, over: sealed.route, at: now, &out)
     if estimateFalls {
       updateBandwidth(of: PathID(peer: session.peer, route: sealed.route), at: now, &out)
     }

@@ -146,12 +146,14 @@ extension Node {
 
   // MARK: Datagrams over relays
 
-  /// Sends a datagram of the link engine, in an envelope if the route is relayed.
+  /// Sends a datagram of the link engine, in an envelope if the route is relayed. An envelope has
+  /// the class of its datagram as far as the relay, which does not know it.
   mutating func send(
-    _ datagram: [UInt8], over route: Route, at now: Instant, _ out: inout [Output]
+    _ datagram: [UInt8], as serviceClass: ServiceClass = .standard, over route: Route,
+    at now: Instant, _ out: inout [Output]
   ) {
     switch route {
-    case .direct(let address): out.append(.send(datagram, to: address))
+    case .direct(let address): out.append(.send(datagram, to: address, as: serviceClass))
     case .relayed(let peer, let relay, let channel):
       let link = LinkID(channel: channel, peer: relay)
       guard datagram.count <= RelayEnvelope.datagramLimit, !isRelayed(link) else {
@@ -159,7 +161,8 @@ extension Node {
         return
       }
       let header = RelayEnvelope.header(.forward, peer.key.prefix)
-      send(OutgoingPayload(.bytes(header), datagram[...]), over: link, at: now, &out)
+      send(
+        OutgoingPayload(.bytes(header), datagram[...]), as: serviceClass, over: link, at: now, &out)
     }
   }
 

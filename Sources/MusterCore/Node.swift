@@ -67,8 +67,8 @@ public struct Node: ~Copyable, Sendable {
 
   /// An action for the host. `MusterNode` and the simulations switch over all cases.
   public enum Output: Equatable, Sendable {
-    /// Send a datagram to an address.
-    case send([UInt8], to: Address)
+    /// Send a datagram to an address, marked as of this class.
+    case send([UInt8], to: Address, as: ServiceClass = .standard)
     /// Send a datagram to the multicast groups and broadcast addresses of every interface.
     case broadcast([UInt8])
     /// Report an event of a channel to users and scripts.

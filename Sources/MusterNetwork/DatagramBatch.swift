@@ -1,6 +1,7 @@
 import MusterBase
 
-/// A batch of datagrams for one segmented send: to one address, and of one size except the last.
+/// A batch of datagrams for one segmented send: to one address, of one class, and of one size
+/// except the last.
 package struct DatagramBatch {
   /// The maximum number of datagrams: `UDP_MAX_SEGMENTS` of kernels before 6.9.
   static let segments = 64
@@ -10,6 +11,8 @@ package struct DatagramBatch {
 
   /// The destination; nil while the batch is empty.
   package private(set) var address: Address?
+  /// The class of all datagrams.
+  package private(set) var serviceClass = ServiceClass.standard
   /// The concatenated datagrams.
   package private(set) var bytes: [UInt8] = []
   /// The size in bytes of each datagram except the last, which may be shorter.
@@ -19,17 +22,21 @@ package struct DatagramBatch {
   package init() { bytes.reserveCapacity(Self.limit) }
 
   /// Appends a datagram; false if the datagram does not fit. An empty batch accepts any datagram.
-  package mutating func append(_ datagram: [UInt8], to destination: Address) -> Bool {
+  package mutating func append(
+    _ datagram: [UInt8], to destination: Address, as serviceClass: ServiceClass = .standard
+  ) -> Bool {
     guard address != nil else {
       address = destination
+      self.serviceClass = serviceClass
       segment = datagram.count
       count = 1
       bytes += datagram
       return true
     }
     let isWhole = bytes.count == count * segment
-    guard address == destination, isWhole, !datagram.isEmpty, datagram.count <= segment,
-      count < Self.segments, bytes.count + datagram.count <= Self.limit
+    guard address == destination, serviceClass == self.serviceClass, isWhole, !datagram.isEmpty,
+      datagram.count <= segment, count < Self.segments,
+      bytes.count + datagram.count <= Self.limit
     else { return false }
     count += 1
     bytes += datagram

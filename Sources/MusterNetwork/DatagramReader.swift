@@ -11,6 +11,8 @@ package struct ReceivedDatagram: Sendable {
   /// The time at which the kernel received it. The reader may have come to it later, for lack of
   /// CPU, which must not be taken for a queue in the network.
   package let arrivedAt: Instant
+  /// The IPv4 type of service or the IPv6 traffic class, as it has arrived; 0 if unknown.
+  package let trafficClass: UInt8
 }
 
 /// Reads datagrams, as many as wait, into storage that is used again and again. Used by one thread.
@@ -47,7 +49,8 @@ package final class DatagramReader {
       datagrams.append(
         ReceivedDatagram(
           bytes: [UInt8](buffer[start..<start + min(Int(read[index].length), Self.size)]),
-          source: source, arrivedAt: isPlausible ? now + (.zero - wait) : now))
+          source: source, arrivedAt: isPlausible ? now + (.zero - wait) : now,
+          trafficClass: read[index].traffic_class))
     }
     return found == Self.count
   }

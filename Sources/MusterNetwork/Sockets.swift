@@ -33,6 +33,8 @@ package final class Sockets {
   private var batch = DatagramBatch()
   /// Whether segmented sends are used; false once the kernel has refused one.
   private var canSegment = true
+  /// Whether datagrams say of which class they are; false as well once the kernel has refused it.
+  package var marksClasses = true
 
   /// The number of bytes of UDP payload that the kernel has accepted.
   package private(set) var bytesSent: UInt64 = 0
@@ -182,11 +184,13 @@ package final class Sockets {
   // MARK: Sending
 
   /// Queues a datagram, to be sent by the next `flush` at the latest. Consecutive datagrams of one
-  /// size to one address, such as the packets of a frame, are sent in one system call.
-  package func enqueue(_ datagram: [UInt8], to address: Address) {
-    if !batch.append(datagram, to: address) {
+  /// size and class to one address, such as the packets of a frame, are sent in one system call.
+  package func enqueue(
+    _ datagram: [UInt8], to address: Address, as serviceClass: ServiceClass = .standard
+  ) {
+    if !batch.append(datagram, to: address, as: serviceClass) {
       flush()
-      _ = batch.append(datagram, to: address)
+      _ = batch.append(datagram, to: address, as: serviceClass)
     }
   }
 
@@ -201,9 +205,8 @@ package final class Sockets {
     if !isSegmented || !canSegment {
       transmitEach(socket, address)
     } else {
-      let result = transmit(
-        batch.bytes[...], socket, address, interface: address.zone, source: nil,
-        segment: UInt16(batch.segment))
+      let result = transmitBatch(
+        batch.bytes[...], socket, address, segment: UInt16(batch.segment))
       // EIO: the device has no checksum offload; EINVAL, ENOPROTOOPT: the kernel is older than
       // 4.18.
       if [-EIO, -EINVAL, -ENOPROTOOPT].contains(result) {
@@ -217,9 +220,30 @@ package final class Sockets {
   private func transmitEach(_ socket: PollLoop.Watch, _ address: Address) {
     var rest = batch.bytes[...]
     while !rest.isEmpty {
-      transmit(rest.prefix(batch.segment), socket, address, interface: address.zone, source: nil)
+      transmitBatch(rest.prefix(batch.segment), socket, address)
       rest = rest.dropFirst(batch.segment)
     }
+  }
+
+  /// Sends bytes of the batch, marked with its class where that is possible: as a container or a
+  /// filter may forbid it, what is refused is sent again without.
+  @discardableResult
+  private func transmitBatch(
+    _ bytes: ArraySlice<UInt8>, _ socket: PollLoop.Watch, _ address: Address, segment: UInt16 = 0
+  ) -> Int32 {
+    let mark = marksClasses ? batch.serviceClass.trafficClass : 0
+    func send(_ trafficClass: UInt8) -> Int32 {
+      transmit(
+        bytes, socket, address, interface: address.zone, source: nil, segment: segment,
+        trafficClass: trafficClass)
+    }
+    let result = send(mark)
+    guard mark != 0, [-EINVAL, -EPERM, -EACCES, -ENOPROTOOPT].contains(result) else {
+      return result
+    }
+    let plain = send(0)
+    if plain == 0 { marksClasses = false }
+    return plain
   }
 
   /// Sends by multicast and broadcast on every given interface. Errors are ignored per interface,
@@ -249,11 +273,11 @@ package final class Sockets {
   }
 
   /// Sends bytes and returns 0 or a negative errno. With `segment`, the kernel splits the bytes
-  /// into datagrams of that size.
+  /// into datagrams of that size; `trafficClass` goes into their IP headers unless it is 0.
   @discardableResult
   private func transmit(
     _ bytes: ArraySlice<UInt8>, _ socket: PollLoop.Watch, _ destination: Address, interface: UInt32,
-    source: Address?, segment: UInt16 = 0
+    source: Address?, segment: UInt16 = 0, trafficClass: UInt8 = 0
   ) -> Int32 {
     let family = destination.isIPv6 ? AF_INET6 : AF_INET
     let result = bytes.withUnsafeBytes { data in
@@ -261,7 +285,7 @@ package final class Sockets {
         func send(from own: UnsafeRawPointer?) -> Int32 {
           muster_send_via(
             socket.descriptor, family, host, destination.port, interface, own, data.baseAddress,
-            UInt32(data.count), segment)
+            UInt32(data.count), segment, trafficClass)
         }
         guard let source else { return send(from: nil) }
         return source.withHostBytes { send(from: $0) }

@@ -43,7 +43,7 @@ extension Simulation {
     for output in outputs {
       switch output {
       case .write, .commit, .event(.channel(.message), in: _): writes.take(output)
-      case .send(let datagram, let address): send(datagram, from: index, to: address)
+      case .send(let datagram, let address, _): send(datagram, from: index, to: address)
       case .broadcast(let datagram): broadcast(datagram, from: index)
       case .event(let event, in: _):
         observe(event, of: index)

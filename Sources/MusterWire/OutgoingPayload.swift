@@ -1,3 +1,5 @@
+import MusterBase
+
 /// An unsealed link payload: a header, and a body whose bytes several links may share.
 ///
 /// The link writes header and body directly into the datagram, and encrypts both in place.
@@ -37,6 +39,16 @@ public struct OutgoingPayload: Equatable, Sendable {
 
   /// The length of header and body in bytes.
   public var count: Int { header.count + body.count }
+
+  /// The class with which its datagram is sent. Padding takes the place of video, and is to show
+  /// what video would find.
+  public var serviceClass: ServiceClass {
+    switch header {
+    case .rtp(let header): PayloadType.isAudio(header.payloadType) ? .audio : .video
+    case .none: body.count > 1 && body.first == PayloadKind.keepaliveByte ? .video : .standard
+    case .bytes: .standard
+    }
+  }
 
   /// Writes header and body into `buffer`, which must have at least `count` bytes.
   public func write(into buffer: UnsafeMutableRawBufferPointer) {

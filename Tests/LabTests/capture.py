@@ -17,7 +17,8 @@ TO_US, BROADCAST, MULTICAST, TO_OTHERS, OUTGOING = range(5)
 class Datagram:
     """One UDP datagram of a captured frame."""
 
-    __slots__ = ("at", "kind", "source", "source_port", "target", "target_port", "payload")
+    __slots__ = ("at", "kind", "source", "source_port", "target", "target_port", "dscp",
+                 "payload")
 
     @property
     def is_to_one(self):
@@ -76,10 +77,12 @@ def parse(at, kind, frame):
     result = Datagram()
     if protocol == b"\x08\x00" and frame[23] == socket.IPPROTO_UDP:
         start = 14 + (frame[14] & 15) * 4
+        result.dscp = frame[15] >> 2
         result.source = socket.inet_ntop(socket.AF_INET, frame[26:30])
         result.target = socket.inet_ntop(socket.AF_INET, frame[30:34])
     elif protocol == b"\x86\xdd" and frame[20] == socket.IPPROTO_UDP:
         start = 54
+        result.dscp = (frame[14] << 8 | frame[15]) >> 6 & 63
         result.source = socket.inet_ntop(socket.AF_INET6, frame[22:38])
         result.target = socket.inet_ntop(socket.AF_INET6, frame[38:54])
     else:

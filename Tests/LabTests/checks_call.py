@@ -1,8 +1,9 @@
 """Nodes discover each other and hold calls: rosters, media and latency."""
 
+import collections
+import os
 import signal
 import stat
-import os
 import time
 
 from check import check
@@ -109,14 +110,30 @@ def two_nodes_with_addresses_given_need_no_multicast(t):
     capture = t.capture(lan.hosts[1])
     first = t.node("anna", "--no-lan", "--listen", "10.77.0.1:4711", host=lan.hosts[0])
     first.ready()
-    second = t.node("berta", "--no-lan", "--peer", "10.77.0.1:4711", host=lan.hosts[1])
+    second = t.node("berta", "--no-lan", "--no-dscp", "--peer", "10.77.0.1:4711",
+                    host=lan.hosts[1])
     ready = second.ready()["at"]
     t.figure("first frame", t.meet(first, second) - ready, "s", at_most=FIRST_FRAME)
     t.pause(2)
     capture.stop()
+    _classes_are_marked(t, capture.datagrams)
     loud = [one for one in capture.datagrams if not one.is_to_one]
     t.expect(not loud, f"--no-lan is not quiet: {loud[:2]}")
     t.figure("datagrams to all", len(loud))
+
+
+def _classes_are_marked(t, datagrams):
+    """RFC 8837: audio is EF, video AF41, and the rest default; with --no-dscp everything is."""
+    sizes = collections.defaultdict(list)
+    for one in datagrams:
+        if one.source == "10.77.0.1":
+            sizes[one.dscp].append(len(one.payload))
+    t.expect(set(sizes) == {0, 34, 46}, f"marks of {sorted(sizes)}")
+    t.expect(max(sizes[34]) > 1000 and max(sizes[46]) < 1000,
+             f"video of up to {max(sizes[34])} bytes, audio of up to {max(sizes[46])}")
+    t.figure("audio", len(sizes[46]), "datagrams", at_least=50)
+    unmarked = {one.dscp for one in datagrams if one.source == "10.77.0.2"}
+    t.expect(unmarked == {0}, f"--no-dscp marks with {unmarked}")
 
 
 @check(needs="namespaces", measures=True)

@@ -8,7 +8,8 @@ It prints `ready`, then applies one JSON object per line of standard input, answ
 with its input: {"port": 0, "way": "up", "delay": 20, ...}. `up` is from the host into the switch,
 `down` from the switch to the host. Keys: delay and jitter (ms), loss, duplicate and reorder
 (percent), burstStart and burstEnd (percent of frames with which a burst of losses begins and ends),
-rate (kbit/s of IP packets, without Ethernet) with queue (ms), cut (true or false).
+rate (kbit/s of IP packets, without Ethernet) with queue (ms), cut (true or false), audioFirst
+(true: frames marked as audio have a queue of their own and go before others, as on Wi-Fi).
 {"port": 0, "reaches": [1, 2]} lets frames of a host pass to these ports only, null to all.
 {"measure": true} begins to measure what passes from each port to each other; {"report": true} is
 answered with a line of JSON.
@@ -45,27 +46,33 @@ class Way:
         self.rate = 0.0
         self.queue = 100.0
         self.cut = False
+        self.audioFirst = False
         self._in_burst = False
-        self._free = 0.0
-        self._latest = 0.0
+        # By whether it is the queue of audio that goes first.
+        self._free = {False: 0.0, True: 0.0}
+        self._latest = {False: 0.0, True: 0.0}
 
-    def due(self, now, length):
+    def due(self, now, frame):
         """The time that a frame waits at the bottleneck, and the departure time of each copy; no
         copy when it is lost."""
+        first = self.audioFirst and is_audio(frame)
         if self.cut or self._loses_in_burst() or self._happens(self.loss):
             return 0.0, []
         start, waits = now, 0.0
         if self.rate:
-            waits = max(now, self._free) - now
+            waits = max(now, self._free[first]) - now
             if waits > self.queue / 1000:
                 return 0.0, []
-            start = self._free = now + waits + (length - _HEADER) * 8 / (self.rate * 1000)
+            takes = (len(frame) - _HEADER) * 8 / (self.rate * 1000)
+            start = self._free[first] = now + waits + takes
+            if first:
+                self._free[False] = max(now, self._free[False]) + takes
         if self._happens(self.reorder):
             return waits, [start]
         late = self.delay + (self.chance.uniform(-self.jitter, self.jitter) if self.jitter else 0)
         # Jitter keeps the order, as queues do; `reorder` breaks it.
-        self._latest = max(self._latest, start + max(0.0, late) / 1000)
-        return waits, [self._latest] * (2 if self._happens(self.duplicate) else 1)
+        self._latest[first] = max(self._latest[first], start + max(0.0, late) / 1000)
+        return waits, [self._latest[first]] * (2 if self._happens(self.duplicate) else 1)
 
     def _loses_in_burst(self):
         if self.burstStart > 0:
@@ -167,7 +174,7 @@ class Switch:
             if len(frame) < 14:
                 return
             now = time.monotonic()
-            waits, copies = self.ways[port]["up"].due(now, len(frame))
+            waits, copies = self.ways[port]["up"].due(now, frame)
             for due in copies:
                 self.enter(due, port, frame, waits)
 
@@ -178,7 +185,7 @@ class Switch:
         for port in range(len(self.taps)) if home is None else [home]:
             if port == source or port not in (self.reaches[source] or [port]):
                 continue
-            waits, copies = self.ways[port]["down"].due(now, len(frame))
+            waits, copies = self.ways[port]["down"].due(now, frame)
             if copies and self.measurement:
                 self.measurement.passed(source, port, len(frame), waited + waits)
             for due in copies:
@@ -193,6 +200,13 @@ class Switch:
                 os.write(self.taps[port], frame)
             except OSError:
                 pass  # the host's interface is down: a cable without anybody at its end
+
+
+def is_audio(frame):
+    """Whether an IP packet has the code point EF (RFC 3246)."""
+    if frame[12:14] == b"\x08\x00":
+        return frame[15] >> 2 == 46
+    return frame[12:14] == b"\x86\xdd" and (frame[14] << 8 | frame[15]) >> 6 & 63 == 46
 
 
 def open_tap(namespace, interface):

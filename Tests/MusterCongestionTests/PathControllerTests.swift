@@ -141,6 +141,22 @@ struct PathControllerTests {
     }
   }
 
+  /// Audio that overtakes video shows no queue; the delay of video still holds the rate to what the
+  /// path carries.
+  @Test(arguments: [300, 1_000] as [Double])
+  func audioWithAQueueOfItsOwnHidesNoOther(kbps: Double) {
+    var script = PathScript(
+      PathScript.Network(
+        rate: DataRate(kbps: kbps), delay: .milliseconds(10), queue: .milliseconds(400),
+        audioFirst: true),
+      .video(most: DataRate(kbps: 4_000)))
+    script.run(for: .seconds(30))
+    let late = script.samples(from: .seconds(10))
+    let queues = late.map(\.queue).sorted()
+    #expect(queues[queues.count * 9 / 10] < 300, "\(queues)")
+    #expect((0.6 * kbps...1.1 * kbps).contains(script.meanEstimate(over: .seconds(20))))
+  }
+
   /// A queue that is full from the first packet on looks like a longer path.
   @Test(arguments: [(120, 65, true), (120, 55, false), (90, 60, false)])
   func aReportThatMostIsLostLowersTheEstimate(

@@ -16,6 +16,8 @@ struct PathScript {
     var reportLoss = 0.0
     /// Each packet takes up to this much longer, without overtaking another.
     var jitter = Duration.zero
+    /// Audio is sent as well, and goes first, as on Wi-Fi.
+    var audioFirst = false
   }
 
   /// What the application sends.
@@ -59,6 +61,7 @@ struct PathScript {
   private var inFlight: [(at: Instant, number: UInt64, payload: [UInt8])] = []
   private var reports: [(at: Instant, feedback: CongestionFeedback)] = []
   private var nextFrameAt = start
+  private var nextAudioAt = start
   private var receiverTime = start
   private var sentBytes = 0
 
@@ -111,6 +114,10 @@ struct PathScript {
       nextFrameAt = nextFrameAt + .nanoseconds(33_333_333)
       addFrame()
     }
+    if network.audioFirst, nextAudioAt <= now {
+      nextAudioAt = nextAudioAt + .milliseconds(20)
+      send(160, as: .audio, probe: nil)
+    }
     guard let due = pacer.deadline, due <= now else { return }
     for release in pacer.release(at: now).released {
       switch release {
@@ -142,23 +149,33 @@ struct PathScript {
     }
   }
 
-  private mutating func send(_ bytes: Int, probe: ProbeCluster.ID?) {
+  private mutating func send(
+    _ bytes: Int, as serviceClass: ServiceClass = .video, probe: ProbeCluster.ID?
+  ) {
     let number = nextNumber
     nextNumber += 1
     sentBytes += bytes
-    history.sent(number, bytes: bytes, over: Self.route, probe: probe, at: now)
+    history.sent(number, bytes: bytes, as: serviceClass, over: Self.route, probe: probe, at: now)
     controller.sent(bytes: bytes, asks: true, at: now)
     if isLost(network.loss) { return }
-    guard busyUntil - now <= network.queue else { return }
+    let isAudio = serviceClass == .audio
+    guard isAudio || busyUntil - now <= network.queue else { return }
     let sending = Duration.seconds(Double(bytes) / network.rate.bytes(in: .seconds(1)))
     busyUntil = max(busyUntil, now) + sending
     let payload =
       RTPPacket(
         header: RTPHeader(
-          marker: false, payloadType: PayloadType.videoBase, sequence: 0,
-          timestamp: UInt32(truncatingIfNeeded: Int(time.inMilliseconds) * 90), ssrc: 1),
+          marker: false, payloadType: isAudio ? PayloadType.opus : PayloadType.videoBase,
+          sequence: 0,
+          timestamp: UInt32(truncatingIfNeeded: Int(time.inMilliseconds) * (isAudio ? 48 : 90)),
+          ssrc: isAudio ? 2 : 1),
         payload: [UInt8](repeating: 0, count: max(bytes - Self.overhead - 12, 1))[...]
       ).encoded()
+    guard !isAudio else {
+      let arrival = now + sending + network.delay
+      let index = inFlight.firstIndex { $0.at > arrival } ?? inFlight.count
+      return inFlight.insert((arrival, number, payload), at: index)
+    }
     let jitter = Duration.microseconds(
       random.below(Int(network.jitter.wholeNanoseconds / 1_000) + 1))
     let arrival = busyUntil + network.delay + jitter

@@ -10,11 +10,13 @@ private struct World {
   static let direct = Route.direct(Address(host: .v4(0xC000_0201), port: 9))
 
   mutating func send(
-    _ numbers: Range<UInt64>, over route: Route = direct, probe: ProbeCluster.ID? = nil
+    _ numbers: Range<UInt64>, as serviceClass: ServiceClass = .video, over route: Route = direct,
+    probe: ProbeCluster.ID? = nil
   ) {
     for number in numbers {
       history.sent(
-        number, bytes: 1_000 + Int(number), over: route, probe: probe, at: Self.sentAt(number))
+        number, bytes: 1_000 + Int(number), as: serviceClass, over: route, probe: probe,
+        at: Self.sentAt(number))
     }
   }
 
@@ -71,6 +73,37 @@ struct SendHistoryTests {
     let late = world.report([90, 10, 70, 60, 50]).flatMap(\.results)
     #expect(late.map(\.fate) == [.arrivedLate] && late.map(\.bytes) == [1_001])
     #expect(world.report([90, 10, 70, 60, 50]).isEmpty)
+  }
+
+  /// Where audio has a queue of its own, it overtakes video by as much as that waits.
+  @Test func whatAnotherClassOvertakesIsNotLost() {
+    var world = World()
+    world.send(0..<4)
+    world.send(4..<30, as: .audio)
+    world.send(30..<70, as: .audio)
+    let overtaken = [90, nil, nil, 60] + (4..<30).map { 300 - 10 * $0 }
+    let first = world.report(overtaken).flatMap(\.results)
+    #expect(first.count == 28 && !first.contains { $0.fate == .lost })
+    #expect(first.map(\.serviceClass) == [.video, .video] + Array(repeating: .audio, count: 26))
+    // Packet 2 arrives at last; nothing is known of packet 1, of which no report speaks again.
+    let second = world.report(base: 2, [5]).flatMap(\.results)
+    #expect(second.map(\.bytes) == [1_002] && second.map(\.fate) != [.arrivedLate])
+    // Packet 50 was sent 490 ms after packet 1, packet 51 half a second.
+    #expect(world.report(base: 30, (30..<51).map { 600 - 10 * $0 }).first?.results.count == 21)
+    let third = world.report(base: 51, [10]).flatMap(\.results)
+    #expect(third.map(\.bytes) == [1_001, 1_051] && third.first?.fate == .lost)
+  }
+
+  /// Video that is missing is lost as soon as later video arrives, whatever a report covers.
+  @Test func overtakenVideoIsLostWithTheNextOfItsClass() {
+    var world = World()
+    world.send(0..<3)
+    world.send(3..<9, as: .audio)
+    world.send(9..<10)
+    let audio = (3..<9).map { 90 - 10 * $0 as Int? }
+    #expect(world.report([90, nil, nil] + audio).first?.results.count == 7)
+    let next = world.report(base: 9, [1]).flatMap(\.results)
+    #expect(next.map(\.fate).prefix(2) == [.lost, .lost] && next.count == 3)
   }
 
   @Test func whatAReportDoesNotCoverIsNotLost() {

@@ -53,10 +53,9 @@ private struct Uplink {
     for path in unreported.indices {
       let arrived = unreported[path].filter { $0.leavesAt <= now }
       unreported[path].removeAll { $0.leavesAt <= now }
-      let report = PathReport(route: PathScript.route, results: arrived.map(\.result))
       let transmission = Duration.seconds(250 / rate.bytes(in: .seconds(1)))
       estimator.reported(
-        report, leastTransit: .seconds(Double(100 * path)) + transmission, at: now)
+        arrived.map(\.result), leastTransit: .seconds(Double(100 * path)) + transmission, at: now)
     }
     let settled = now + .milliseconds(-150)
     if estimator.update(
@@ -89,9 +88,7 @@ struct UplinkEstimatorTests {
       let result = PacketResult(
         bytes: 250, sentAt: uplink.now,
         fate: .arrived(at: uplink.now + .seconds(3_600.02 * Double(hours))))
-      uplink.estimator.reported(
-        PathReport(route: PathScript.route, results: [result]), leastTransit: .zero,
-        at: uplink.now)
+      uplink.estimator.reported([result], leastTransit: .zero, at: uplink.now)
     }
     uplink.send(uplink.rate * 1.5, for: .seconds(1))
     #expect((830...1_010).contains(uplink.learnt.first ?? 0), "\(uplink.learnt)")

@@ -319,7 +319,7 @@ struct CoreWorld {
       case .event(let event, in: _): hosts[index].events.append(event)
       case .commit(_, let commit):
         call(index) { $0.finish(commit, isDurable: true, at: $1) }
-      case .send(let datagram, let to): send(datagram, from: index, to: to)
+      case .send(let datagram, let to, _): send(datagram, from: index, to: to)
       case .broadcast(let datagram):
         for other in hosts.indices where other != index {
           send(datagram, from: index, to: hosts[other].address)

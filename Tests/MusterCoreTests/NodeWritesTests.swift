@@ -56,7 +56,7 @@ struct NodeWritesTests {
 
   private func isPlanted(_ output: Node.Output) -> Bool {
     switch output {
-    case .send([1], _), .event(.callState, _): true
+    case .send([1], _, _), .event(.callState, _): true
     default: false
     }
   }

@@ -1,3 +1,4 @@
+import MusterBase
 import MusterWire
 import Testing
 
@@ -68,4 +69,25 @@ func anRTPHeaderIsWrittenAtAnyOffset(offset: Int) {
   #expect(written(payload) == [5, 6])
   #expect(OutgoingPayload([]).count == 0)
   #expect(written(OutgoingPayload([])).isEmpty)
+}
+
+@Test func aPayloadHasTheClassOfItsContent() {
+  func media(_ type: UInt8) -> OutgoingPayload {
+    OutgoingPayload(
+      .rtp(RTPHeader(marker: false, payloadType: type, sequence: 1, timestamp: 2, ssrc: 3)), [9])
+  }
+  let audio = [PayloadType.opus, PayloadType.redundantAudio].map(media)
+  #expect(audio.map(\.serviceClass) == [.audio, .audio])
+  let video = (PayloadType.videoBase..<PayloadType.videoBase + 6).map(media)
+  #expect(video.allSatisfy { $0.serviceClass == .video })
+  // Padding and a keepalive, a control message, a report, and an envelope with whatever inside.
+  let keepalive = PayloadKind.keepaliveByte
+  let others: [[UInt8]] = [
+    [keepalive, 0], [keepalive], [PayloadKind.controlByte, 1], [PayloadKind.feedbackByte, 1], [],
+  ]
+  #expect(
+    others.map { OutgoingPayload($0).serviceClass } == [
+      .video, .standard, .standard, .standard, .standard,
+    ])
+  #expect(OutgoingPayload(.bytes([1]), [0x80, 111]).serviceClass == .standard)
 }

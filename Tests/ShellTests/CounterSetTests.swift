@@ -4,6 +4,7 @@ import MusterCore
 import MusterDiscovery
 import MusterLink
 import MusterMedia
+import MusterNetwork
 import Testing
 
 /// The list of each counter set must name every property, so that every counter is shown.
@@ -16,6 +17,7 @@ struct CounterSetTests {
     check(GossipCounters())
     check(VideoStatistics())
     check(AudioStatistics())
+    check(ReceivedTraffic())
   }
 
   @Test func valuesBelongToTheirNames() {

@@ -27,6 +27,13 @@ private func taken(_ datagrams: [([UInt8], Address)]) -> [Bool] {
   #expect(taken(offered) == [true, false, false, false])
 }
 
+@Test func aBatchTakesOnlyDatagramsOfOneClass() {
+  var batch = DatagramBatch()
+  let classes: [ServiceClass] = [.audio, .video, .standard, .audio, .audio]
+  let taken = classes.map { batch.append(datagram(100), to: here, as: $0) }
+  #expect(taken == [true, false, false, true, true] && batch.serviceClass == .audio)
+}
+
 @Test func aClearedBatchTakesAnyDatagram() {
   var batch = DatagramBatch()
   let first = batch.append(datagram(100), to: here)
@@ -65,9 +72,8 @@ private final class Inbox: Sendable {
 
 /// Sockets on the loopback interface, and the address of the first ones, which fill the inbox.
 private func sockets(
-  to inbox: Inbox, on loop: PollLoop
+  to inbox: Inbox, on loop: PollLoop, at loopback: Address.Host = .v4(0x7F00_0001)
 ) throws -> (receiver: Sockets, sender: Sockets, target: Address) {
-  let loopback = Address.Host.v4(0x7F00_0001)
   let any = Address(host: loopback, port: 0)
   let receiver = try Sockets.open(listen: any, lan: false, on: loop) { inbox.take($0) }
   let sender = try Sockets.open(listen: any, lan: false, on: loop) { _ in }
@@ -86,6 +92,33 @@ private func sockets(
   #expect(sender.bytesSent == UInt64(sizes.reduce(0, +)))
   receiver.close()
   sender.close()
+}
+
+/// The class reaches the receiver in the IP header, of single datagrams and of those that are sent
+/// in one call; nothing else is marked, nor anything without `marksClasses`.
+@Test(arguments: [Address.Host.v4(0x7F00_0001), .v6(high: 0, low: 1, zone: 0)])
+func datagramsSayOfWhichClassTheyAre(host: Address.Host) async throws {
+  let (loop, inbox) = (try #require(PollLoop("muster-test")), Inbox())
+  guard let (receiver, sender, target) = try? sockets(to: inbox, on: loop, at: host) else {
+    return try #expect(Address(host: host, port: 0).isIPv6, "this machine has no IPv6")
+  }
+  let classes: [ServiceClass] = [.audio, .video, .video, .video, .standard]
+  for serviceClass in classes { sender.enqueue(datagram(500), to: target, as: serviceClass) }
+  sender.flush()
+  #expect(await inbox.next(5).map(\.trafficClass) == [184, 136, 136, 136, 0])
+  #expect(sender.marksClasses, "the kernel refuses no class")
+  sender.marksClasses = false
+  for serviceClass in classes { sender.enqueue(datagram(500), to: target, as: serviceClass) }
+  sender.flush()
+  #expect(await inbox.next(5).map(\.trafficClass) == [0, 0, 0, 0, 0])
+  receiver.close()
+  sender.close()
+}
+
+@Test func receivedTrafficCountsMarksAndReportsOfCongestion() {
+  var traffic = ReceivedTraffic()
+  for trafficClass in [0, 1, 2, 3, 184, 187] as [UInt8] { traffic.count(trafficClass) }
+  #expect(traffic.marked == 2 && traffic.congestionExperienced == 2)
 }
 
 /// A datagram that waits for the loop is known to have arrived before. The kernel begins to note

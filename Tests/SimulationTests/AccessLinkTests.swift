@@ -115,6 +115,23 @@ private func drain(_ network: inout Network) -> [(at: Instant, delivery: Network
     #expect(gaps.allSatisfy { $0 > .microseconds(400) })
   }
 
+  /// Where audio goes first, it waits for other audio alone, and what is sent later waits for it.
+  @Test func audioGoesFirstWhereItHasAQueueOfItsOwn() {
+    var conditions = bottleneck()
+    conditions.audioFirst = true
+    var network = network()
+    network.setAccess(up: conditions, of: a)
+    let classes: [ServiceClass] = [.video, .video, .audio, .standard, .audio]
+    for (number, serviceClass) in classes.enumerated() {
+      var datagram = datagram
+      datagram[0] = UInt8(number)
+      network.send(datagram, as: serviceClass, from: a, to: b, at: .zero)
+    }
+    let arrived = drain(&network)
+    #expect(arrived.map { $0.delivery.datagram[0] } == [0, 2, 1, 4, 3])
+    #expect(arrived.map(\.at) == [at(10), at(10), at(20), at(20), at(40)])
+  }
+
   @Test func theThroughputOfASharedMediumIsWhatPasses() throws {
     var network = network()
     let conditions = shared(wait: .milliseconds(6), failures: 0.2)

@@ -54,7 +54,7 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
   /// Near to the configured rate, from 5 s on, wherever the call fills the path. The narrowest one
   /// is left further now and then, to drain the queue.
   @Test(arguments: [
-    (150, small, 0.55), (250, small, 0.3), (600, small, 0.25),
+    (150, small, 0.6), (250, small, 0.3), (600, small, 0.25),
     (1_500, VideoSize(width: 1280, height: 720), 0.3),
   ])
   func theEstimateIsTheRateOfAFullPath(rate: Int, video: VideoSize, error: Double) throws {

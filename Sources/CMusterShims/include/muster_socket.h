@@ -51,6 +51,8 @@ typedef struct {
   /// The nanoseconds since the kernel received the datagram (SO_TIMESTAMPNS); 0 if it does not say.
   /// Negative or large if the machine's clock was set meanwhile.
   int64_t age;
+  /// The IPv4 type of service or the IPv6 traffic class; 0 if unknown.
+  uint8_t traffic_class;
 } muster_datagram;
 
 /// Reads the datagrams that wait at a socket, at most `count` and 32, each to its `size` bytes of
@@ -63,10 +65,12 @@ int muster_join_group(int fd, int family, const void *group_addr_bytes, unsigned
 /// Sends on interface `interface_index` (0: by routing) with the given source address (null: chosen
 /// by the kernel). `dest_addr_bytes` is 4 or 16 bytes; `port` is in host order. With
 /// `segment_bytes` above 0 the kernel splits `data` into datagrams of that size, the last one
-/// shorter (UDP_SEGMENT, udp(7)); at most 64 of them.
+/// shorter (UDP_SEGMENT, udp(7)); at most 64 of them. `traffic_class` above 0 is the type of
+/// service (IP_TOS, ip(7)) or the traffic class (IPV6_TCLASS, RFC 3542).
 int muster_send_via(int fd, int family, const void *dest_addr_bytes, unsigned short port,
                     unsigned interface_index, const void *source_addr_bytes_or_null,
-                    const void *data, unsigned length, unsigned short segment_bytes);
+                    const void *data, unsigned length, unsigned short segment_bytes,
+                    uint8_t traffic_class);
 
 /// Opens a socket that becomes readable when interfaces, addresses or routes change (rtnetlink(7));
 /// returns -errno where netlink is not available.

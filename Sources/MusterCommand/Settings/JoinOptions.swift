@@ -112,6 +112,11 @@ package struct JoinOptions: ParsableArguments {
     help: "Pass on packets of members who cannot reach each other, or not (default: yes).")
   var relay: Bool?
 
+  @Flag(
+    inversion: .prefixedNo,
+    help: "Mark audio and video for Wi-Fi and routers to let them go first, or not (default: yes).")
+  var dscp: Bool?
+
   @Option(
     help: ArgumentHelp(
       "The address of a node of an OpenDHT network (builds with DHT only); may be repeated.",

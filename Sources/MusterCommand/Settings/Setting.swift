@@ -75,6 +75,7 @@ package struct Setting: Sendable {
     choice("offer-rendezvous", \.offerRendezvous, or: "false"),
     choice("port-mapping", \.portMapping, or: "true"),
     choice("relay", \.relay, or: "true"),
+    choice("dscp", \.dscp, or: "true"),
     Setting("dht", .list(\.dht), or: "none"),
     choice("lan", \.lan, or: "true"),
     choice("dns-sd", \.dnsServiceDiscovery, or: "false"),

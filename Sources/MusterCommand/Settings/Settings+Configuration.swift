@@ -22,6 +22,7 @@ extension Settings {
     result.rendezvous = options.rendezvous
     result.offersRendezvous = options.offerRendezvous ?? false
     result.mapsPorts = options.portMapping ?? true
+    result.marksClasses = options.dscp ?? true
     result.relays = options.relay ?? true
     result.dht = options.dht
     result.lan = options.lan ?? true

@@ -17,8 +17,8 @@ public struct LinkHistory: Sendable {
   /// it asks for feedback; a session is recorded from the first such packet on, as its receiver
   /// does.
   public mutating func sent(
-    _ number: UInt64, of session: UInt32, bytes: Int, asks: Bool, over route: Route,
-    probe: ProbeCluster.ID? = nil, at now: Instant
+    _ number: UInt64, of session: UInt32, bytes: Int, asks: Bool, as serviceClass: ServiceClass,
+    over route: Route, probe: ProbeCluster.ID? = nil, at now: Instant
   ) {
     var index = histories.firstIndex { $0.session == session }
     if index == nil, asks {
@@ -28,7 +28,7 @@ public struct LinkHistory: Sendable {
     }
     if let index {
       histories[index].history.sent(
-        number, bytes: bytes, over: route, probe: probe, at: now)
+        number, bytes: bytes, as: serviceClass, over: route, probe: probe, at: now)
     }
   }
 

@@ -16,14 +16,20 @@ public struct PacketResult: Equatable, Sendable {
   /// The bytes of the IP packet.
   public let bytes: Int
   public let sentAt: Instant
+  /// The class that its IP header gave it.
+  public let serviceClass: ServiceClass
   /// The probe cluster that it belongs to, if any.
   public let probe: ProbeCluster.ID?
   public let fate: Fate
 
   /// Describes a packet.
-  public init(bytes: Int, sentAt: Instant, probe: ProbeCluster.ID? = nil, fate: Fate) {
+  public init(
+    bytes: Int, sentAt: Instant, serviceClass: ServiceClass = .video,
+    probe: ProbeCluster.ID? = nil, fate: Fate
+  ) {
     self.bytes = bytes
     self.sentAt = sentAt
+    self.serviceClass = serviceClass
     self.probe = probe
     self.fate = fate
   }

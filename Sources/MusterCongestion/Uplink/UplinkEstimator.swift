@@ -42,12 +42,14 @@ public struct UplinkEstimator: Sendable {
   /// Creates the estimator of an uplink that has shown no limit.
   public init() {}
 
-  /// Takes what a report says about the packets on a path, of which the fastest took
-  /// `leastTransit` on the clocks of both ends. A packet that has left later than now is one whose
+  /// Takes what a report says about packets on a path, of which the fastest took `leastTransit` on
+  /// the clocks of both ends. A packet that has left later than now is one whose
   /// receiver's clock has jumped, or a lie, and does not count.
-  public mutating func reported(_ report: PathReport, leastTransit: Duration?, at now: Instant) {
+  public mutating func reported(
+    _ results: [PacketResult], leastTransit: Duration?, at now: Instant
+  ) {
     guard let leastTransit else { return }
-    for packet in report.results {
+    for packet in results {
       guard let arrivedAt = packet.arrivedAt else { continue }
       let wait = max(arrivedAt - packet.sentAt - leastTransit, .zero)
       guard wait <= now - packet.sentAt else { continue }

@@ -131,7 +131,7 @@ extension Node.Output {
   /// The datagram of an output that sends one; nil for other outputs.
   fileprivate var datagram: [UInt8]? {
     switch self {
-    case .send(let datagram, _), .broadcast(let datagram): datagram
+    case .send(let datagram, _, _), .broadcast(let datagram): datagram
     default: nil
     }
   }

@@ -158,6 +158,7 @@ package enum NetworkBenchReport {
         ("failures", .number(contention.failures * 100)),
       ]
     }
+    if conditions.audioFirst { object.append(("audioFirst", .bool(true))) }
     return .object(object)
   }
 }

@@ -147,7 +147,7 @@ extension AdversarySimulation {
     for output in outputs {
       switch output {
       case .write, .commit: writes.take(output)
-      case .send(let datagram, let address):
+      case .send(let datagram, let address, _):
         network.send(datagram, from: nodes[index].address, to: address, at: now)
       case .event(let event, in: _): observe(event, of: index)
       case .broadcast, .encodeLongPackets, .play, .encode, .encodeKeyframe, .show, .mediaEnded:

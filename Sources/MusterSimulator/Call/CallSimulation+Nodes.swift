@@ -50,8 +50,9 @@ extension CallSimulation {
     for output in outputs {
       switch output {
       case .write, .commit: writes.take(output)
-      case .send(let datagram, let address):
-        network.send(datagram, from: nodes[index].address, to: address, at: now)
+      case .send(let datagram, let address, let serviceClass):
+        network.send(
+          datagram, as: serviceClass, from: nodes[index].address, to: address, at: now)
       case .broadcast(let datagram):
         network.broadcast(datagram, from: nodes[index].address, at: now)
       case .encode(_, let targets): encoders[index]?.encode(targets)

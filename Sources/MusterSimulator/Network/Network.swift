@@ -65,6 +65,7 @@ public struct Network: Sendable {
   /// A datagram between two of the pipes on its way, or after the last one.
   private struct Flight: Sendable {
     var delivery: Delivery
+    let serviceClass: ServiceClass
     let sender: Int
     let receiver: Int
     /// The pipe that comes next; nil after the last one.
@@ -92,15 +93,16 @@ public struct Network: Sendable {
 
   /// Sends one datagram; `from` need not be the address of a host.
   public mutating func send(
-    _ datagram: [UInt8], from: Address, to: Address, at now: Instant
+    _ datagram: [UInt8], as serviceClass: ServiceClass = .standard, from: Address, to: Address,
+    at now: Instant
   ) {
     guard let receiver = hosts[to] else {
       counters.unroutable += 1
       return
     }
     transmit(
-      Delivery(datagram: datagram, from: from, to: to), hosts[from] ?? addresses.count, receiver,
-      at: now)
+      Delivery(datagram: datagram, from: from, to: to), as: serviceClass,
+      hosts[from] ?? addresses.count, receiver, at: now)
   }
 
   /// Sends one datagram to every other host; loss and delay are drawn separately for each copy.
@@ -187,14 +189,16 @@ public struct Network: Sendable {
   // MARK: Transmission
 
   private mutating func transmit(
-    _ delivery: Delivery, _ sender: Int, _ receiver: Int, at now: Instant
+    _ delivery: Delivery, as serviceClass: ServiceClass = .standard, _ sender: Int,
+    _ receiver: Int, at now: Instant
   ) {
     counters.sent += 1
     guard isConnected(sender, receiver) else {
       counters.cut += 1
       return
     }
-    let flight = Flight(delivery: delivery, sender: sender, receiver: receiver)
+    let flight = Flight(
+      delivery: delivery, serviceClass: serviceClass, sender: sender, receiver: receiver)
     if let arrived = advance(flight, at: now) { inFlight.schedule(arrived, at: now) }
   }
 
@@ -203,12 +207,14 @@ public struct Network: Sendable {
   private mutating func advance(_ flight: Flight, at now: Instant) -> Flight? {
     var flight = flight
     while let stage = flight.next {
-      let bytes = flight.delivery.datagram.count
+      let (bytes, serviceClass) = (flight.delivery.datagram.count, flight.serviceClass)
       let passage: Pipe.Passage?
       switch stage {
-      case .up: passage = ups[flight.sender].pass(bytes, at: now, &prng)
-      case .path: passage = paths[pathIndex(flight)].pass(bytes, at: now, &prng)
-      case .down: passage = downs[flight.receiver].pass(bytes, at: now, &prng)
+      case .up: passage = ups[flight.sender].pass(bytes, as: serviceClass, at: now, &prng)
+      case .path:
+        passage = paths[pathIndex(flight)].pass(bytes, as: serviceClass, at: now, &prng)
+      case .down:
+        passage = downs[flight.receiver].pass(bytes, as: serviceClass, at: now, &prng)
       }
       guard let passage else {
         counters.lost += 1

@@ -8,8 +8,8 @@ extension NetworkScenario {
     + [dip, stairs, capacityScript]
     + [randomLoss(percent: 10), burstLoss(percent: 10)]
     + [randomLoss(percent: 20), burstLoss(percent: 20)] + rfc8867
-    + [twoFlows, wifi, lte, tether, airtime, walk, neighbour(queue: 100), neighbour(queue: 400)]
-    + [cubic]
+    + [twoFlows, wifi, wmm, lte, tether, airtime, walk]
+    + [neighbour(queue: 100), neighbour(queue: 400), cubic]
 
   /// The scenario of that name; nil if there is none.
   public static func named(_ name: String) -> NetworkScenario? { all.first { $0.name == name } }

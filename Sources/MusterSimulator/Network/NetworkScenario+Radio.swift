@@ -4,9 +4,21 @@ import MusterBase
 extension NetworkScenario {
   /// A steady station, and one that walks away from the access point and back. Retransmissions of
   /// the link layer turn loss into jitter, except for short bursts.
-  static let wifi: NetworkScenario = {
+  static let wifi = wifi(
+    "wifi", "a steady station and one that walks away and back every 20 s, jitter and bursts",
+    audioFirst: false)
+
+  /// The same where the marks of packets count.
+  static let wmm = wifi(
+    "wmm", "the same with Wi-Fi Multimedia: audio has a queue of its own, which goes first",
+    audioFirst: true)
+
+  private static func wifi(
+    _ name: String, _ summary: String, audioFirst: Bool
+  ) -> NetworkScenario {
     func station(_ rate: Int) -> PathConditions {
       var conditions = link(rate, delay: .milliseconds(2), queue: .milliseconds(200))
+      conditions.audioFirst = audioFirst
       conditions.jitter = .milliseconds(15)
       conditions.burstStart = 0.001
       conditions.burstEnd = 0.3
@@ -21,10 +33,8 @@ extension NetworkScenario {
     participants[0].down = always(station(8000))
     participants[1].up = fading
     participants[1].down = fading
-    return NetworkScenario(
-      "wifi", "a steady station and one that walks away and back every 20 s, jitter and bursts",
-      seconds: 60, participants)
-  }()
+    return NetworkScenario(name, summary, seconds: 60, participants)
+  }
 
   /// A random walk of the rate, twice a second, over a link with deep buffers.
   static let lte: NetworkScenario = {

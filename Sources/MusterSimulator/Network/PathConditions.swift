@@ -51,6 +51,8 @@ public struct PathConditions: Equatable, Sendable {
   /// The other users of the medium; nil for a link of its own. `kilobitsPerSecond` then holds while
   /// the station sends.
   public var contention: Contention?
+  /// Whether audio has a queue of its own and goes before all others, as on Wi-Fi (WMM).
+  public var audioFirst = false
 
   /// A wired LAN: 300 µs of delay, no faults and no bottleneck.
   public init() {}

@@ -26,19 +26,29 @@ struct Pipe: Sendable {
   /// The time at which the present transmission ends at the latest, where the medium is shared.
   private var transmitsUntil = Instant.zero
   private var lastArrival = Instant.zero
+  /// The same of audio that goes first.
+  private var audioBusyUntil = Instant.zero
+  private var lastAudioArrival = Instant.zero
 
   init(_ conditions: PathConditions) { self.conditions = conditions }
 
   /// Passes a datagram of `bytes` of UDP payload that is sent now; nil when it is lost.
-  mutating func pass(_ bytes: Int, at now: Instant, _ prng: inout PRNG) -> Passage? {
+  mutating func pass(
+    _ bytes: Int, as serviceClass: ServiceClass = .standard, at now: Instant, _ prng: inout PRNG
+  ) -> Passage? {
+    let goesFirst = conditions.audioFirst && serviceClass == .audio
     guard !isBlocked, !isSevered, !losesInBurst(&prng), !prng.happens(conditions.loss),
-      let departure = departure(of: bytes, at: now, &prng)
+      let departure = goesFirst
+        ? firstDeparture(of: bytes, at: now) : departure(of: bytes, at: now, &prng)
     else { return nil }
     var arrival = departure.at + conditions.delay
     if conditions.jitter > .zero { arrival = arrival + conditions.jitter.scaled(by: prng.unit()) }
     // A reordered datagram does not update `lastArrival`, so later datagrams can overtake it.
     if prng.happens(conditions.reordering) {
       arrival = arrival + conditions.reorderingDelay
+    } else if goesFirst {
+      lastAudioArrival = max(arrival, lastAudioArrival)
+      arrival = lastAudioArrival
     } else {
       lastArrival = max(arrival, lastArrival)
       arrival = lastArrival
@@ -62,9 +72,26 @@ struct Pipe: Sendable {
       begins = begins + Self.wait(contention, &prng)
       transmitsUntil = begins + Contention.longest
     }
-    let bits = Int64(bytes + Self.headerBytes) * 8
-    busyUntil = begins + .nanoseconds(bits * 1_000_000 / Int64(max(rate, 1)))
+    busyUntil = begins + Self.time(of: bytes, at: rate)
     return (busyUntil, begins - now)
+  }
+
+  /// The departure of audio that goes first; everything else waits for it.
+  private mutating func firstDeparture(
+    of bytes: Int, at now: Instant
+  ) -> (at: Instant, queueing: Duration)? {
+    guard let rate = conditions.kilobitsPerSecond else { return (now, .zero) }
+    let begins = max(audioBusyUntil, now)
+    guard begins - now <= conditions.queueLimit else { return nil }
+    let time = Self.time(of: bytes, at: rate)
+    audioBusyUntil = begins + time
+    busyUntil = max(busyUntil, now) + time
+    return (audioBusyUntil, begins - now)
+  }
+
+  private static func time(of bytes: Int, at kilobitsPerSecond: Int) -> Duration {
+    let bits = Int64(bytes + headerBytes) * 8
+    return .nanoseconds(bits * 1_000_000 / Int64(max(kilobitsPerSecond, 1)))
   }
 
   /// The wait for the medium, until a transmission succeeds.

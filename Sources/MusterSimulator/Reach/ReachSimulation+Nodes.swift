@@ -59,7 +59,7 @@ extension ReachSimulation {
     }
     // A relayed datagram keeps its length and goes to another address.
     return outputs.filter { output in
-      guard case .send(let datagram, let address) = output else { return true }
+      guard case .send(let datagram, let address, _) = output else { return true }
       return datagram.count != arrived.datagram.count || address == arrived.from
     }
   }
@@ -69,7 +69,7 @@ extension ReachSimulation {
     for output in outputs {
       switch output {
       case .write, .commit: writes.take(output)
-      case .send(let datagram, let address): send(datagram, from: index, to: address)
+      case .send(let datagram, let address, _): send(datagram, from: index, to: address)
       case .broadcast(let datagram):
         check(datagram, from: index)
         if options.flaw == .broadcastsAreLost { continue }

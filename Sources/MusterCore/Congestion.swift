@@ -174,12 +174,12 @@ struct Congestion: Sendable {
     }
   }
 
-  /// Records a sealed packet of a link; `isReleased` says that it has waited for its turn, and
-  /// `probe` that it is part of a probe. Returns whether the estimate of its path falls, since
-  /// reports are overdue.
+  /// Records a sealed packet of a link, of the class with which it is sent; `isReleased` says that
+  /// it has waited for its turn, and `probe` that it is part of a probe. Returns whether the
+  /// estimate of its path falls, since reports are overdue.
   mutating func sent(
-    _ packet: SealedDatagram, _ payload: OutgoingPayload, isReleased: Bool,
-    probe: ProbeCluster.ID?, on link: SessionLinkID, at now: Instant
+    _ packet: SealedDatagram, _ payload: OutgoingPayload, as serviceClass: ServiceClass,
+    isReleased: Bool, probe: ProbeCluster.ID?, on link: SessionLinkID, at now: Instant
   ) -> Bool {
     let bytes = packet.datagram.count + packet.route.overheadBytes
     let path = PathID(peer: link.peer, route: packet.route)
@@ -190,7 +190,7 @@ struct Congestion: Sendable {
     _ = histories.update(link) {
       $0.sent(
         packet.packetNumber, of: packet.session, bytes: bytes, asks: asks,
-        as: payload.serviceClass, over: packet.route, probe: probe, at: now)
+        as: serviceClass, over: packet.route, probe: probe, at: now)
     }
     if asks, paths.index(of: path) == nil { addPath(path, for: link, at: now) }
     return paths.update(path) {

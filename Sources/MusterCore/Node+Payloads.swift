@@ -148,10 +148,10 @@ extension Node {
     _ out: inout [Output]
   ) -> Bool {
     guard let sealed = links.seal(payload, on: session, at: now) else { return false }
+    let serviceClass = serviceClass ?? payload.serviceClass
     let estimateFalls = congestion.sent(
-      sealed, payload, isReleased: isReleased, probe: probe, on: session, at: now)
-    send(
-      sealed.datagram, as: serviceClass ?? payload.serviceClass, over: sealed.route, at: now, &out)
+      sealed, payload, as: serviceClass, isReleased: isReleased, probe: probe, on: session, at: now)
+    send(sealed.datagram, as: serviceClass, over: sealed.route, at: now, &out)
     if estimateFalls {
       updateBandwidth(of: PathID(peer: session.peer, route: sealed.route), at: now, &out)
     }

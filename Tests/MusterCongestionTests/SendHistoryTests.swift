@@ -174,7 +174,9 @@ struct SendHistoryTests {
     for _ in 0..<300 {
       for _ in 0..<random.below(12) {
         let route = Route.direct(Address(host: .v4(UInt32(random.below(12))), port: 9))
-        history.sent(number, bytes: random.below(1_500), over: route, at: now)
+        let serviceClass = ServiceClass.allCases[random.below(3)]
+        history.sent(
+          number, bytes: random.below(1_500), as: serviceClass, over: route, at: now)
         controller.sent(bytes: random.below(1_500), asks: true, at: now)
         number += UInt64(1 + random.below(3))
       }

@@ -74,6 +74,7 @@ struct CoreWorld {
 
   struct Flight {
     let datagram: [UInt8]
+    let serviceClass: ServiceClass
     let from: Address
     let to: Address
     fileprivate(set) var arrivesAt: Instant
@@ -319,7 +320,8 @@ struct CoreWorld {
       case .event(let event, in: _): hosts[index].events.append(event)
       case .commit(_, let commit):
         call(index) { $0.finish(commit, isDurable: true, at: $1) }
-      case .send(let datagram, let to, _): send(datagram, from: index, to: to)
+      case .send(let datagram, let to, let serviceClass):
+        send(datagram, as: serviceClass, from: index, to: to)
       case .broadcast(let datagram):
         for other in hosts.indices where other != index {
           send(datagram, from: index, to: hosts[other].address)
@@ -342,15 +344,18 @@ struct CoreWorld {
     }
   }
 
-  private mutating func send(_ datagram: [UInt8], from index: Int, to address: Address) {
+  private mutating func send(
+    _ datagram: [UInt8], as serviceClass: ServiceClass = .standard, from index: Int,
+    to address: Address
+  ) {
     let bytes = datagram.count + 28
     let receiver = hosts.firstIndex { $0.isReached(at: address) }
     let uplink = receiver.map { takesUplink(index, $0) } ?? true ? uplink(index) : nil
     guard let leavesAt = Self.pass(bytes, uplink, &hosts[index].uplinkBusyUntil, at: now)
     else { return }
     var flight = Flight(
-      datagram: datagram, from: hosts[index].address, to: address, arrivesAt: leavesAt + delay,
-      handledAt: leavesAt + delay)
+      datagram: datagram, serviceClass: serviceClass, from: hosts[index].address, to: address,
+      arrivesAt: leavesAt + delay, handledAt: leavesAt + delay)
     hosts[index].sent.append(flight)
     guard let other = receiver,
       passes(index, other, flight.kind),

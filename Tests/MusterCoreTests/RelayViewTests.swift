@@ -63,6 +63,19 @@ struct RelayViewTests {
     }
   }
 
+  /// In each channel a member sends audio to the relay and through it, and the relay to both: all
+  /// of that is marked, and what the relay forwards is not.
+  @Test func envelopesAreMarkedAsFarAsTheRelay() throws {
+    let passing = try Passing()
+    let marked = [Passing.first, Passing.relay, Passing.last].map { index in
+      passing.world.hosts[index].sent.count { $0.serviceClass == .audio }
+    }
+    #expect(marked[1] > 1_000)
+    for count in marked {
+      #expect((0.75...1.25).contains(Double(count) / Double(marked[1])), "\(marked)")
+    }
+  }
+
   @Test func relayedBytesShowNeitherNamesNorKeysNorMedia() throws {
     let passing = try Passing()
     var plaintext = PlaintextChecker()

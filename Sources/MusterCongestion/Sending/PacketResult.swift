@@ -16,7 +16,7 @@ public struct PacketResult: Equatable, Sendable {
   /// The bytes of the IP packet.
   public let bytes: Int
   public let sentAt: Instant
-  /// The class that its IP header gave it.
+  /// The class with which it was sent, whether or not its IP header says so.
   public let serviceClass: ServiceClass
   /// The probe cluster that it belongs to, if any.
   public let probe: ProbeCluster.ID?

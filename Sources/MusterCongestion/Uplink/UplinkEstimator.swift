@@ -43,8 +43,8 @@ public struct UplinkEstimator: Sendable {
   public init() {}
 
   /// Takes what a report says about packets on a path, of which the fastest took `leastTransit` on
-  /// the clocks of both ends. A packet that has left later than now is one whose
-  /// receiver's clock has jumped, or a lie, and does not count.
+  /// the clocks of both ends. A packet that has left later than now is one whose receiver's clock
+  /// has jumped, or a lie, and does not count.
   public mutating func reported(
     _ results: [PacketResult], leastTransit: Duration?, at now: Instant
   ) {

@@ -15,7 +15,8 @@ enum CongestionTarget {
     while let feedback = try? report(&reader), number < 3_000 {
       for _ in 0..<20 {
         let route = Route.direct(Address(host: .v4(UInt32(number % 4)), port: 9))
-        history.sent(number, bytes: 1_200, over: route, at: now)
+        let serviceClass = ServiceClass.allCases[Int(number % 3)]
+        history.sent(number, bytes: 1_200, as: serviceClass, over: route, at: now)
         controller.sent(bytes: 1_200, asks: true, at: now)
         number += 1
       }

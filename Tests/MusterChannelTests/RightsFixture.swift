@@ -129,8 +129,10 @@ struct Club {
 
   /// Signs and adds the owner's confirmations; returns the keys that are confirmed.
   @discardableResult
-  mutating func confirmUses(at wallSeconds: UInt64 = 0, lamport: UInt64) -> [NodeID] {
-    let grants = rights.confirmations(by: owner.id, at: wallSeconds)
+  mutating func confirmUses(
+    meeting met: [NodeID] = [], at wallSeconds: UInt64 = 0, lamport: UInt64
+  ) -> [NodeID] {
+    let grants = rights.confirmations(by: owner.id, meeting: met, at: wallSeconds)
     add(grants.map { owner.sign(.grant($0), lamport: lamport) })
     return grants.map(\.subject)
   }

@@ -8,8 +8,7 @@ package struct Admission: Equatable, Sendable {
   /// The one to whose share the entries of the key count: the invite by which it came, or the key
   /// itself.
   package var principal: NodeID
-  /// The role, whether it has expired or not. `none` for a key that may get a role once the entry
-  /// arrives that says who comes by its invite.
+  /// The role, whether it has expired or not.
   package var role: Role
   /// The Lamport counter of the newest key change that removed the key, or the invite by which it
   /// came; nil if none did. Its messages up to there went with it; when it comes back, they do not,
@@ -36,33 +35,28 @@ extension Rights {
     if member == owner { return Admission(principal: member, role: .owner) }
     guard let held = memberGrants[member] else { return nil }
     let role = grantedRole(of: member, at: 0).role
-    guard role > .none || isUndecided(held) else { return nil }
+    guard role > .none else { return nil }
     return Admission(
       principal: invite(of: member) ?? member, role: role, removedAt: held.removal?.entry.lamport)
-  }
-
-  /// Whether a key is not among those that come by its invite, or only until the grant arrives that
-  /// determines their order.
-  private func isUndecided(_ held: MemberGrants) -> Bool {
-    guard held.inviteRefusal == .inviteUsedUp, let invite = held.invite?.grant,
-      invite.terms.map({ $0.epoch >= inviteEpoch }) ?? false
-    else { return false }
-    return uses[invite.subject]?.published == nil
   }
 
   /// Whether the document of a created channel admits an entry. Anyone can generate keys, so
   /// entries without the right must not displace others.
   ///
-  /// `source` is the neighbour that sent the entry. Nobody comes by an invite that others have used
-  /// up; what other members have let in on their side of a partition is taken from them.
-  package func admits(_ entry: Entry, from source: NodeID? = nil) -> Bool {
+  /// `source` is the neighbour that sent the entry to `node`. Nobody comes by an invite that others
+  /// have used up; what other members have let in on their side of a partition is taken from them.
+  package func admits(
+    _ entry: Entry, from source: NodeID? = nil, at node: NodeID? = nil
+  ) -> Bool {
     guard owner != nil, case .redemption(let redemption) = entry.body else { return holds(entry) }
     let author = entry.author
     let grant = Invites.verified(redemption, by: author, in: channel)
     guard let signed = grant.flatMap(SignedGrant.init), isGranter(signed.author) else {
       return false
     }
-    return holds(entry) || gives(signed, to: author, isDirect: author == source)
+    let shown = Showing(by: author, of: signed, from: source, at: node)
+    return holds(entry)
+      || decision(of: author, redeeming: signed, shown: shown, at: 0).role > .none
   }
 
   /// Whether the document of a created channel keeps an entry: whether its author has the role for
@@ -103,34 +97,30 @@ extension Rights {
     holds(entry) || entry.author == own && admissions[own]?.role ?? Role.none == Role.none
   }
 
-  /// Whether a key without an admission would get one by redeeming the invite with the grant in
-  /// `signed`. `isDirect`: the key itself has shown the redemption.
-  private func gives(_ signed: SignedGrant, to member: NodeID, isDirect: Bool) -> Bool {
-    decision(of: member, redeeming: signed, isDirect: isDirect, at: 0).role > .none
-  }
-
+  /// What a key without an admission gets by redeeming the invite with the grant in `signed`.
   private func decision(
-    of member: NodeID, redeeming signed: SignedGrant, isDirect: Bool, at wallSeconds: UInt64
+    of member: NodeID, redeeming signed: SignedGrant, shown: Showing, at wallSeconds: UInt64
   ) -> RoleDecision {
     var held = memberGrants[member] ?? MemberGrants()
     held.invite = signed
     if let use = uses[signed.grant.subject] {
       if use.isRevoked { return .refused(.removed) }
-      guard use.isLeft(for: member, with: signed, isDirect: isDirect) else {
+      guard use.isLeft(for: member, with: signed, shown: shown) else {
         return .refused(.inviteUsedUp)
       }
     }
     return held.decision(epoch: inviteEpoch, at: wallSeconds, isGranter: isGranter)
   }
 
-  /// What a redemption gives the key that shows it; nil if it is not valid as far as this document
-  /// shows: the owner who signed the invite may be unknown.
+  /// What a redemption gives the key that shows it to `node`; nil if it is not valid as far as this
+  /// document shows: the owner who signed the invite may be unknown.
   func decision(
-    on redemption: Redemption, shownBy member: NodeID, at wallSeconds: UInt64
+    on redemption: Redemption, shownBy member: NodeID, to node: NodeID, at wallSeconds: UInt64
   ) -> RoleDecision? {
     let grant = Invites.verified(redemption, by: member, in: channel)
     guard let signed = grant.flatMap(SignedGrant.init), isGranter(signed.author) else { return nil }
-    return decision(of: member, redeeming: signed, isDirect: true, at: wallSeconds)
+    let shown = Showing(by: member, of: signed, from: member, at: node)
+    return decision(of: member, redeeming: signed, shown: shown, at: wallSeconds)
   }
 
   /// Whether the grants of `author` count, or would but for the expiry of its role.

@@ -25,6 +25,25 @@ public struct InviteStatus: Equatable, Sendable {
   public var members: [NodeID] { confirmed + provisional }
 }
 
+/// How a node hears of a redemption.
+enum Showing: Sendable {
+  /// From a member, who may have let the key in on another side of a partition.
+  case byOthers
+  /// From the key itself, which comes after all those before it.
+  case byItself
+  /// From the key itself, at the node of the owner that made the invite. Where more have come than
+  /// the invite permits, the owner confirms those that it meets, and has to meet them all.
+  case byItselfToInviter
+
+  init(by author: NodeID, of signed: SignedGrant, from source: NodeID?, at node: NodeID?) {
+    guard author == source else {
+      self = .byOthers
+      return
+    }
+    self = signed.author == node ? .byItselfToInviter : .byItself
+  }
+}
+
 /// The use of one invite, which its one-time key identifies.
 struct InviteUse: Sendable {
   /// Whether the number of uses counts (`ChannelPolicy.limitsUses`).
@@ -34,8 +53,9 @@ struct InviteUse: Sendable {
   var published: SignedGrant?
   /// The keys whose redemption an owner has confirmed, whatever their roles are now; sorted by id.
   private(set) var confirmed: [NodeID] = []
-  /// The keys that have redeemed the invite and are not confirmed, in the order in which they get
-  /// what is left of it.
+  /// The keys that have redeemed the invite and are not confirmed, sorted by id. All of them have
+  /// its role for as long as it is not used up by those that are, even if they are more than it
+  /// permits: any order among them would be one that a redeemer can search keys for.
   private(set) var pending: [NodeID] = []
   /// The numbers of uses in the grants that the `pending` keys have redeemed, now or earlier; one,
   /// unless an owner has signed several grants for the same one-time key. Sorted.
@@ -60,30 +80,26 @@ struct InviteUse: Sendable {
   var isRevoked: Bool { removal != nil || published?.grant.role == Role.none }
 
   /// Whether a key that is not known to have redeemed the invite would get its role by the grant in
-  /// `signed`. A key that shows its redemption itself (`isDirect`) comes after those before it; one
-  /// that others have let in may precede them.
-  func isLeft(for member: NodeID, with signed: SignedGrant, isDirect: Bool) -> Bool {
-    if confirmed.containsInOrder(member) { return true }
-    guard let left = left(of: signed), left <= pending.count else { return true }
-    guard !isDirect, published != nil else { return !isDirect }
-    return left > 0 && Self.precedes(rank(of: member), rank(of: pending[left - 1]))
-  }
-
-  /// Adds a key that has redeemed the invite by `grant`, before `sortPending`.
-  mutating func append(_ key: NodeID, by grant: Grant) {
-    pending.append(key)
-    note(grant)
+  /// `signed`, in view of what the other keys have used.
+  func isLeft(for member: NodeID, with signed: SignedGrant, shown: Showing) -> Bool {
+    guard let left = left(of: signed), !confirmed.containsInOrder(member) else { return true }
+    if pending.containsInOrder(member) { return left > 0 }
+    switch shown {
+    case .byOthers: return left > 0
+    case .byItself: return left > pending.count
+    case .byItselfToInviter: return left > 0 && left != pending.count
+    }
   }
 
   /// Adds a key that has redeemed the invite by `grant`.
   mutating func insert(_ key: NodeID, by grant: Grant) {
     note(grant)
-    pending.insert(key, at: position(of: key))
+    pending.insert(key, at: pending.partitionIndex { $0 >= key })
   }
 
   /// Takes a key out that no longer redeems the invite, or whose use an owner has confirmed.
   mutating func remove(_ key: NodeID) {
-    let position = position(of: key)
+    let position = pending.partitionIndex { $0 >= key }
     if position < pending.count, pending[position] == key { pending.remove(at: position) }
   }
 
@@ -99,13 +115,11 @@ struct InviteUse: Sendable {
     }
   }
 
-  /// The last of the `pending` keys that get a use, and the first that does not, by each of the
-  /// `limits`: one key more or less concerns no others.
-  var borderline: [NodeID] {
-    limits.flatMap { limit -> [NodeID] in
-      let left = Int(limit) - confirmed.count
-      return [left - 1, left].filter(pending.indices.contains).map { pending[$0] }
-    }
+  /// The keys that get nothing, or may get something again, as `count` keys were confirmed before.
+  func concerned(since count: Int) -> [NodeID] {
+    guard count != confirmed.count else { return [] }
+    let range = min(count, confirmed.count) + 1...max(count, confirmed.count)
+    return limits.contains { range.contains(Int($0)) } ? pending : []
   }
 
   private mutating func note(_ grant: Grant) {
@@ -114,48 +128,25 @@ struct InviteUse: Sendable {
     if position == limits.count || limits[position] != uses { limits.insert(uses, at: position) }
   }
 
-  /// The index of a key in `pending`, or the one at which it belongs.
-  private func position(of key: NodeID) -> Int {
-    let rank = rank(of: key)
-    return pending.partitionIndex { !Self.precedes(self.rank(of: $0), rank) }
-  }
-
-  /// Sorts the unconfirmed keys by a hash.
-  ///
-  /// A redeemer could search for a key with a small hash, but the hash covers the id of the grant
-  /// in the document. The invite carries another grant with a signature of its own, so nobody knows
-  /// that id before it is a member.
-  mutating func sortPending() {
-    guard pending.count > 1 else { return }
-    let ranked = pending.map { (key: $0, rank: rank(of: $0)) }
-    pending = ranked.sorted { Self.precedes($0.rank, $1.rank) }.map(\.key)
-  }
-
   /// The number of uses that are left for unconfirmed keys; nil for any number.
   private func left(of signed: SignedGrant) -> Int? {
     guard isLimited, let uses = signed.grant.terms?.uses, uses > 0 else { return nil }
     return Int(uses) - confirmed.count
   }
 
-  private func rank(of member: NodeID) -> [UInt8] {
-    Blake2b.hash((published?.entry.id ?? .zero).bytes + member.key.bytes)
-  }
-
-  private static func precedes(_ a: [UInt8], _ b: [UInt8]) -> Bool {
-    a.lexicographicallyPrecedes(b)
+  /// Whether the owner that made the invite confirms the use by a `pending` key. If they are more
+  /// than the invite permits, those are confirmed that the owner's node has met first; `rank` is
+  /// the number of those before this one, nil for a key that it has not met.
+  func isConfirmable(with signed: SignedGrant, rank: Int?) -> Bool {
+    guard let left = left(of: signed), left < pending.count else { return true }
+    return rank.map { $0 < left } ?? false
   }
 
   /// Why the invite gives nothing to a key that has redeemed it by the grant in `signed`; nil if it
   /// gives its role.
   func refusal(of member: NodeID, with signed: SignedGrant) -> Refusal? {
-    if !isRevoked, left(of: signed) == nil || confirmed.containsInOrder(member) { return nil }
-    return refusal(at: position(of: member), with: signed)
-  }
-
-  /// Why the invite gives nothing to the `pending` key at `position`, which has redeemed it by the
-  /// grant in `signed`; nil if it gives its role.
-  func refusal(at position: Int, with signed: SignedGrant) -> Refusal? {
     if isRevoked { return .removed }
-    return left(of: signed).map { position < $0 } ?? true ? nil : .inviteUsedUp
+    guard let left = left(of: signed), !confirmed.containsInOrder(member) else { return nil }
+    return left > 0 ? nil : .inviteUsedUp
   }
 }

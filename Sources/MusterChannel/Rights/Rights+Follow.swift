@@ -86,8 +86,9 @@ extension Rights {
       use.removal = chain.last { $0.change.removed.contains(invite) }?.entry
       uses[invite] = use
     }
-    let others = uses[invite]?.borderline ?? []
+    let count = uses[invite]?.confirmed.count ?? 0
     _ = uses.update(invite) { change(&$0) }
+    let others = uses[invite]?.concerned(since: count) ?? []
     if uses[invite]?.isEmpty ?? false { uses[invite] = nil }
     return others
   }

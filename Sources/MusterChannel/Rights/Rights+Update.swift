@@ -85,8 +85,8 @@ extension Rights {
     countUses(bearers: all.filter { $0.grant.isBearer && counts($0) })
   }
 
-  /// Collects the uses of each invite: keys that an owner has confirmed come first, others in an
-  /// order that they cannot choose. Beyond the limit, an invite gives nothing.
+  /// Collects the uses of each invite. It gives nothing to other keys once an owner has confirmed
+  /// as many as it permits.
   private mutating func countUses(bearers: [SignedGrant]) {
     uses = PeerTable()
     for signed in bearers {
@@ -97,9 +97,8 @@ extension Rights {
     for (member, held) in memberGrants {
       if let invite = held.confirmedInvite { use(of: invite) { $0.confirm(member) } }
       guard let invite = held.unconfirmedInvite else { continue }
-      use(of: invite.subject) { $0.append(member, by: invite) }
+      use(of: invite.subject) { $0.insert(member, by: invite) }
     }
-    for invite in uses.keys { use(of: invite) { $0.sortPending() } }
     for (change, entry) in chain {
       for invite in change.removed where uses.index(of: invite) != nil {
         use(of: invite) { $0.removal = entry }
@@ -109,9 +108,9 @@ extension Rights {
       }
     }
     for (invite, use) in uses {
-      for (position, member) in use.pending.enumerated() {
+      for member in use.pending {
         _ = memberGrants.update(member) { held in
-          held.inviteRefusal = held.invite.flatMap { use.refusal(at: position, with: $0) }
+          held.inviteRefusal = held.invite.flatMap { use.refusal(of: member, with: $0) }
         }
       }
       guard use.isRevoked else { continue }

@@ -131,19 +131,42 @@ public struct Rights: Sendable {
     members.compactMap { memberGrants[$0]?.nextExpiry(after: wallSeconds) }.min()
   }
 
-  /// The grants by which `owner` confirms the uses of its invites; keys beyond the limit of an
-  /// invite get none.
-  public func confirmations(by owner: NodeID, at wallSeconds: UInt64) -> [Grant] {
+  /// The grants by which `owner` confirms the uses of its invites. Of an invite that more keys have
+  /// redeemed than it permits, those of `met` get one, in that order, as far as it goes.
+  public func confirmations(
+    by owner: NodeID, meeting met: [NodeID], at wallSeconds: UInt64
+  ) -> [Grant] {
     guard role(of: owner, at: wallSeconds) == .owner else { return [] }
-    return memberGrants.compactMap { member, held in
-      guard let invite = held.invite, invite.author == owner, let terms = invite.grant.terms
-      else { return nil }
-      let decision = decision(of: member, at: wallSeconds)
-      guard decision.viaInvite, decision.role > .none else { return nil }
-      return Grant(
-        subject: member, role: decision.role, expiresAt: terms.roleExpiresAt,
-        form: .byInvite(invite.grant.subject))
+    var ranks = PeerTable<NodeID, Int>()
+    var numbers = PeerTable<NodeID, Int>()
+    for member in met {
+      guard let invite = confirmation(of: member, by: owner, at: wallSeconds)?.invite
+      else { continue }
+      let rank = numbers[invite] ?? 0
+      ranks[member] = rank
+      numbers[invite] = rank + 1
     }
+    return memberGrants.compactMap { member, held in
+      guard let signed = held.invite,
+        uses[signed.grant.subject]?.isConfirmable(with: signed, rank: ranks[member]) ?? true
+      else { return nil }
+      return confirmation(of: member, by: owner, at: wallSeconds)
+    }
+  }
+
+  /// The grant by which `owner` would confirm that a key has redeemed its invite; nil if it has
+  /// nothing to confirm.
+  private func confirmation(
+    of member: NodeID, by owner: NodeID, at wallSeconds: UInt64
+  ) -> Grant? {
+    guard let invite = memberGrants[member]?.invite, invite.author == owner,
+      let terms = invite.grant.terms
+    else { return nil }
+    let decision = decision(of: member, at: wallSeconds)
+    guard decision.viaInvite, decision.role > .none else { return nil }
+    return Grant(
+      subject: member, role: decision.role, expiresAt: terms.roleExpiresAt,
+      form: .byInvite(invite.grant.subject))
   }
 
   /// Whether an owner has granted a key a role, or taken one away.

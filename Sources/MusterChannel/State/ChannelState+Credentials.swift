@@ -1,4 +1,5 @@
 import MusterBase
+import MusterCrypto
 import MusterWire
 
 /// Credentials: the entries by which nodes that do not know each other as members prove their roles
@@ -49,10 +50,11 @@ extension ChannelState {
     guard isCredential(bytes, of: peer), let entry = try? SignedEntry.verified(bytes, in: channel)
     else { return ([], nil) }
     if case .redemption(let redemption) = entry.entry.body {
-      let decision = rights.decision(on: redemption, shownBy: peer, at: wallSeconds)
+      let decision = rights.decision(
+        on: redemption, shownBy: peer, to: identity.id, at: wallSeconds)
       guard let decision, decision.refusal == nil else { return ([], decision?.refusal) }
     } else {
-      guard rights.admits(entry.entry, from: peer) else { return ([], nil) }
+      guard rights.admits(entry.entry, from: peer, at: identity.id) else { return ([], nil) }
     }
     let outputs = commit(at: now) { state, out in
       state.apply(state.gossip.broadcast(entry, at: now), at: now, &out)

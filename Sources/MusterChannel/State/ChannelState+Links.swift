@@ -20,7 +20,9 @@ extension ChannelState {
     guard peer != identity.id, hasRoom(for: peer) else { return [] }
     return commit(at: now) { state, out in
       state.linkEnds[peer] = nil
-      state.neighbours[peer] = Neighbour(bootID: bootID)
+      state.contacts &+= 1
+      state.neighbours[peer] = Neighbour(bootID: bootID, contact: state.contacts)
+      state.noteUses(at: now)
       if state.call == nil, state.initialSyncDeadline == nil {
         state.initialSyncDeadline = now + Self.initialSyncTime
       }
@@ -83,9 +85,9 @@ extension ChannelState {
     return commit(at: now) { state, out in
       switch message {
       case .entry, .entriesReceived, .digest, .ranges, .want:
-        let rights = state.rights
+        let (rights, own) = (state.rights, state.identity.id)
         let outputs = state.gossip.receive(message, from: peer, at: now) {
-          rights.admits($0, from: peer)
+          rights.admits($0, from: peer, at: own)
         }
         state.apply(outputs, at: now, &out)
         if case .digest(let theirs) = message { state.endInitialSync(ifEqual: theirs) }

@@ -205,7 +205,7 @@ extension ChannelState {
   ///
   /// It is signed twice. The first entry is for the invite. The second enters the document, so that
   /// later grants get higher Lamport counters in every process of the owner, and so that members
-  /// know something of the invite that its holders do not (`InviteUse.sortPending`).
+  /// know of the invite.
   public mutating func bearerGrant(
     _ role: Role, for subject: NodeID, expiresAt: UInt64, uses: UInt32, roleExpiresAt: UInt64 = 0,
     at now: Instant
@@ -224,7 +224,8 @@ extension ChannelState {
   /// owner's grants for those that it gives directly, and for removals.
   private var unconfirmedUses: [Grant] {
     let waiting = pending.flatMap(\.entries).compactMap { SignedGrant($0)?.grant.subject }
-    let grants = rights.confirmations(by: identity.id, at: wallSeconds)
+    let met = neighbours.sorted { $0.value.contact < $1.value.contact }.map(\.key)
+    let grants = rights.confirmations(by: identity.id, meeting: met, at: wallSeconds)
       .filter { !waiting.contains($0.subject) }
     guard !grants.isEmpty else { return [] }
     let limit = identity.id == owner ? Limits.grants : Limits.grantsPerAuthor

@@ -71,6 +71,8 @@ public struct ChannelState: Sendable {
   struct Neighbour: Sendable {
     /// The boot id of the run at the other end; presences of other runs do not apply.
     var bootID: UInt64
+    /// The number of its link, counted from the first of this node.
+    var contact: UInt64
   }
 
   /// The channel's id, which the signature of every entry covers.
@@ -121,6 +123,8 @@ public struct ChannelState: Sendable {
   var awaitingGrant: [SignedEntry] = []
 
   var neighbours = PeerTable<NodeID, Neighbour>()
+  /// The number of links to neighbours so far.
+  var contacts: UInt64 = 0
   /// Why neighbours closed or replaced their links; used as the leave reason if the document does
   /// not state one. At most `Limits.peersPerChannel`.
   var linkEnds = PeerTable<NodeID, LeaveReason>()

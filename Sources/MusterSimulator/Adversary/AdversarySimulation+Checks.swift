@@ -28,14 +28,18 @@ extension AdversarySimulation {
     if let fault = promises.unread(at: now) { violated("promise", fault) }
   }
 
-  /// Checks that no more keys of the adversary have a role than its invite permits.
+  /// Checks that no more keys of the adversary are confirmed than its invite permits, and that no
+  /// others have a role by it then.
   private mutating func checkUses(at index: Int) {
-    guard scenario.uses > 0, let process = nodes[index].process else { return }
-    let invited = process.node.roles(in: channel.id).count {
-      $0.role > .none && !adversary.members.contains($0.member)
+    guard scenario.uses > 0, let process = nodes[index].process,
+      let invites = process.node.rights(in: channel.id)?.invites(at: 0)
+    else { return }
+    for invite in invites {
+      let (confirmed, others) = (invite.confirmed.count, invite.provisional.count)
+      guard confirmed > scenario.uses || confirmed == scenario.uses && others > 0 else { continue }
+      violated(
+        "access", "\(nodes[index].label) knows \(confirmed) keys and \(others) more by one invite")
     }
-    guard invited > scenario.uses else { return }
-    violated("access", "\(nodes[index].label) knows \(invited) keys with a role by one invite")
   }
 
   /// Checks that a member moved to another call finds one there that may lead it.

@@ -150,7 +150,7 @@ class CreatedRights:
         if entry.kind == Grant.KIND:
             return role == Role.OWNER
         if entry.kind == Redemption.KIND:
-            return role > Role.NONE or self._is_undecided(document, entry)
+            return role > Role.NONE
         if entry.kind == Message.KIND and entry.lamport <= self._removed_at(document, entry.author):
             return False
         of_presenters = entry.kind in (Claim.KIND, End.KIND, Moderation.KIND)
@@ -236,7 +236,7 @@ class CreatedRights:
         return grant.role
 
     def _has_use(self, document, redemption):
-        """Whether the invite permits this use of it: those that are confirmed come first."""
+        """Whether the invite permits this use of it: whether it is confirmed, or a use is left."""
         entry, one_time_key = redemption.body.grant, redemption.body.grant.body.subject
         published = self._published(document, one_time_key)
         if (published is not None and published.body.role == Role.NONE
@@ -247,12 +247,7 @@ class CreatedRights:
             return True
         confirmed = {one.body.subject for one in document.entries(Grant)
                      if one.body.invite == one_time_key and self._counts(document, one)}
-        others = [one.author for one in document.entries(Redemption)
-                  if one.author not in confirmed and self._is_good(document, one)
-                  and one.body.grant.body.subject == one_time_key]
-        salt = published.id if published is not None else bytes(32)
-        others.sort(key=lambda author: blake2b(32, salt + author))
-        return redemption.author in others[:max(uses - len(confirmed), 0)]
+        return redemption.author in confirmed or len(confirmed) < uses
 
     def _published(self, document, one_time_key):
         """The newest grant in the document for the one-time key of an invite."""
@@ -260,15 +255,6 @@ class CreatedRights:
                     if one.body.bearer and one.body.subject == one_time_key
                     and self._counts(document, one)),
                    key=lambda one: one.order, default=None)
-
-    def _is_undecided(self, document, redemption):
-        """Whether the grant is missing that determines who comes by the invite."""
-        grant = redemption.body.grant
-        return (self._is_good(document, redemption)
-                and grant.body.epoch >= self._invite_epoch(document)
-                and self._published(document, grant.body.subject) is None
-                and not any(grant.body.subject in one.body.removed
-                            for one in self.epochs(document)))
 
     def _is_good(self, document, redemption):
         grant, channel_id = redemption.body.grant, self._genesis.channel_id

@@ -16,6 +16,8 @@ final class DemoBoard: Sendable {
   func watch(for seconds: Double) async throws {
     print("Three nodes on this machine, one call. Nothing leaves the loopback interface.\n")
     var hasShownPage = false
+    var browser: Browser?
+    defer { browser?.close() }
     var lines = 0
     let rounds = Int((seconds * 2).rounded(.up))
     for round in 0..<rounds where !Interruption.isRequested {
@@ -29,7 +31,7 @@ final class DemoBoard: Sendable {
       if !hasShownPage, let page = nodes.compactMap(\.report.page).first {
         hasShownPage = true
         print("Watch it in a browser: \(page)\n")
-        Browser.open(page)
+        browser = Browser.open(page)
       }
       guard hasShownPage else { continue }
       if drawsInPlace {

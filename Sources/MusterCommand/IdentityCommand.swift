@@ -124,21 +124,24 @@ private enum IdentityWords {
 
 /// Reads the file of a backup.
 private enum BackupFile {
-  /// In bytes: more than dozens of full channels take, and less than the memory of a machine on
-  /// which another file was named by mistake.
-  private static let limit = 256 << 20
-
   /// The content of a file, or of standard input for `-`.
   static func text(of path: String) throws(MusterError) -> String {
     let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw unreadable(path) }
     defer { if path != "-" { close(descriptor) } }
-    guard let bytes = TextFile.bytes(of: descriptor, limit: limit) else { throw unreadable(path) }
-    guard bytes.count <= limit else {
-      throw MusterError(
-        "\(Words.shown(path)) is too long to be a backup", hint: "name the file that export made")
+    var status = stat()
+    guard fstat(descriptor, &status) != 0 || status.st_size <= IdentityBackup.limit else {
+      throw tooLong(path)
     }
+    guard let bytes = TextFile.bytes(of: descriptor, limit: IdentityBackup.limit)
+    else { throw unreadable(path) }
+    guard bytes.count <= IdentityBackup.limit else { throw tooLong(path) }
     return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func tooLong(_ path: String) -> MusterError {
+    MusterError(
+      "\(Words.shown(path)) is too long to be a backup", hint: "name the file that export made")
   }
 
   private static func unreadable(_ path: String) -> MusterError {

@@ -9,6 +9,12 @@ struct JSONLines: Sendable {
   let session: Session
   let output: OutputWriter
   let stop: @Sendable () -> Void
+  private let isJournalled: Bool
+
+  init(session: Session, output: OutputWriter, stop: @escaping @Sendable () -> Void) {
+    (self.session, self.output, self.stop) = (session, output, stop)
+    isJournalled = Journal.receives(STDOUT_FILENO)
+  }
 
   func run() async {
     write(session.node.readyEvent(page: session.page?.url).json)
@@ -45,7 +51,12 @@ struct JSONLines: Sendable {
     TimedEvent(secondsSinceStart: session.node.secondsSinceStart, event: event)
   }
 
-  private func write(_ event: TimedEvent) { write(event.json) }
+  /// Writes an event, unless it is a message to one member and the journal would show it to all who
+  /// administer the machine.
+  private func write(_ event: TimedEvent) {
+    if isJournalled, case .message(_, let message) = event.event, message.to != nil { return }
+    write(event.json)
+  }
 
   private func write(_ value: JSONValue) { output.write(Array(value.text.utf8) + [0x0A]) }
 }

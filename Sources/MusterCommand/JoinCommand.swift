@@ -69,9 +69,11 @@ package struct JoinCommand: AsyncParsableCommand {
     let (port, seconds) = try (settings.pagePort(), settings.runningTime())
     let node = try await MusterNode.start(configuration)
     let events = node.events()
+    var browser: Browser?
+    defer { browser?.close() }
     do {
       let page = settings.options.noView ? nil : try await CallPage.start(node, port: port)
-      if settings.options.open == true, let page { Browser.open(page.url) }
+      if settings.options.open == true, let page { browser = Browser.open(page.url) }
       let session = Session(
         node: node, events: events, page: page, seconds: seconds, notices: notices,
         usesTerminal: usesTerminal)

@@ -14,6 +14,7 @@ public enum CommandLineTool {
   /// Runs a tool of Muster, whose commands are the subcommands of `root`, as `main` does.
   package static func run(_ root: (some ParsableCommand).Type) async {
     _ = ProcessClock.startedAt
+    CoreDump.forbid()
     FileLimit.raise()
     signal(SIGPIPE, SIG_IGN)  // write(2) then reports a closed pipe as EPIPE
     let tool = root.configuration.commandName ?? "muster"

@@ -45,17 +45,6 @@ enum Clocks {
   }
 }
 
-/// The desktop's browser.
-enum Browser {
-  static var isAtHand: Bool { getenv("DISPLAY") != nil || getenv("WAYLAND_DISPLAY") != nil }
-
-  /// Opens a page in the browser; does nothing without a desktop.
-  static func open(_ url: String) {
-    guard isAtHand else { return }
-    _ = ChildProcess.start("xdg-open", [url], output: nil)
-  }
-}
-
 /// Files named by the user.
 enum TextFile {
   /// All that can be read from a descriptor, or more than `limit` bytes of it if there is more; nil

@@ -27,11 +27,11 @@ public final class IVFWriter: Sendable {
   private let size: VideoSize
   private let state = Mutex(State())
 
-  /// Creates or replaces the file at `path`; `size` is that of the first keyframe. Throws if the
-  /// file cannot be created.
+  /// Creates the file at `path`; `size` is that of the first keyframe. Throws if there is something
+  /// at this path already, or the file cannot be created.
   public init(path: String, size: VideoSize) throws(DeviceError) {
     self.size = size
-    file = try OutputFile(path: path)
+    file = try OutputFile(path: path, isNew: true)
     try file.append(Self.header(size: size, length: 0))
   }
 

@@ -10,9 +10,10 @@ public final class WAVWriter: Sendable {
   private let dataBytes = Mutex<UInt32>(0)
   private static let headerBytes = 44
 
-  /// Creates or replaces the file at `path`; throws if the file cannot be created.
-  public init(path: String) throws(DeviceError) {
-    file = try OutputFile(path: path)
+  /// Creates the file at `path`, which replaces another unless it has to be new (`isNew`). Throws
+  /// if the file cannot be created.
+  public init(path: String, isNew: Bool = false) throws(DeviceError) {
+    file = try OutputFile(path: path, isNew: isNew)
     try file.append(Self.header(dataBytes: 0))
   }
 
@@ -80,8 +81,11 @@ final class OutputFile: Sendable {
   let path: String
   private let descriptor: Mutex<Int32>
 
-  init(path: String) throws(DeviceError) {
-    let opened = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+  /// Opens a file that only this user may read. If `isNew`, there must be none, and no symbolic
+  /// link: in a directory of others one could lead to any file of this user's.
+  init(path: String, isNew: Bool) throws(DeviceError) {
+    let mode = isNew ? O_EXCL | O_NOFOLLOW : O_TRUNC
+    let opened = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0o600)
     guard opened >= 0 else { throw .file(path, errno) }
     self.path = path
     descriptor = Mutex(opened)

@@ -48,7 +48,7 @@ package final class Recorder: Sendable {
   /// Creates the directory if necessary; throws if it is not writable.
   package init(directory: String) throws(MusterError) {
     self.directory = directory
-    if mkdir(directory, 0o755) != 0, errno != EEXIST {
+    if mkdir(directory, 0o700) != 0, errno != EEXIST {
       throw MusterError(
         "cannot make the directory \(directory) (\(SystemError.last))",
         hint: "check the path and its permissions")
@@ -271,7 +271,7 @@ private struct Track {
   /// Writes samples at the position given by their RTP timestamp: fills gaps with silence and drops
   /// samples whose position is already written.
   private mutating func write(_ decoded: DecodedAudio, at capturedAt: Instant) throws {
-    if audio == nil { audio = try WAVWriter(path: try filePath() + ".wav") }
+    if audio == nil { audio = try WAVWriter(path: try filePath() + ".wav", isNew: true) }
     let start = begin(at: capturedAt)
     var position: Int
     if let nextTimestamp {
@@ -319,7 +319,7 @@ private struct Track {
     let base = try filePath()
     guard stream != .camera else { return base + ".ivf" }
     let name = video[stream.index].name
-    return Self.unused("\(base)-\(DisplayText.fileName(name))") { access($0 + ".ivf", F_OK) != 0 }
+    return Self.unused("\(base)-\(DisplayText.fileName(name))") { Self.isFree($0 + ".ivf") }
       + ".ivf"
   }
 
@@ -329,10 +329,15 @@ private struct Track {
     if let path { return path }
     let base = "\(directory)/\(DisplayText.fileName(name))-\(id.short)"
     let unused = Self.unused(base) { base in
-      [".ivf", ".wav", "-\(StreamID.screen).ivf"].allSatisfy { access(base + $0, F_OK) != 0 }
+      [".ivf", ".wav", "-\(StreamID.screen).ivf"].allSatisfy { Self.isFree(base + $0) }
     }
     path = unused
     return unused
+  }
+
+  /// Whether there is nothing under this name, not even a symbolic link that leads nowhere.
+  private static func isFree(_ path: String) -> Bool {
+    faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0
   }
 
   private static func unused(_ base: String, _ isFree: (String) -> Bool) -> String {

@@ -35,12 +35,15 @@ public final class DataDirectory: Sendable {
 
   /// Opens and locks a directory; creates missing directories of its path with mode 0700.
   ///
-  /// Returns nil if the lock is already held; throws if the directory is not usable.
+  /// Returns nil if the lock is already held; throws if the directory is not usable, or others can
+  /// put files into it: the secrets would go where a symbolic link of theirs leads.
   public static func open(
     _ path: String, as use: DirectoryHolder.Use = .command
   ) throws(MusterError) -> DataDirectory? {
     try makeDirectories(path)
-    let descriptor = MusterSystem.open(lockFile(of: path), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    try requireOwn(path)
+    let descriptor = MusterSystem.open(
+      lockFile(of: path), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw MusterError(
         "cannot write to the data directory \(path) (\(SystemError.last))",
@@ -79,6 +82,25 @@ public final class DataDirectory: Sendable {
       throw MusterError(
         "cannot make the directory \(made) (\(SystemError.last))",
         hint: "check the permissions above it, or use --data with a directory of yours")
+    }
+  }
+
+  private static func requireOwn(_ path: String) throws(MusterError) {
+    var status = stat()
+    guard stat(path, &status) == 0 else {
+      throw MusterError(
+        "cannot use the data directory \(path) (\(SystemError.last))",
+        hint: "check its permissions, or use --data with a directory of yours")
+    }
+    guard status.st_uid == geteuid() else {
+      throw MusterError(
+        "the data directory \(path) belongs to another user, who could read what is put there",
+        hint: "run muster as that user, or use --data with a directory of yours")
+    }
+    guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+      throw MusterError(
+        "other users can write to the data directory \(path)",
+        hint: "take that from them: chmod go-w \(path)")
     }
   }
 
@@ -131,7 +153,7 @@ public final class DataDirectory: Sendable {
   }
 
   private static func read(_ file: String, atMost limit: Int) throws(MusterError) -> [UInt8]? {
-    let descriptor = MusterSystem.open(file, O_RDONLY | O_CLOEXEC)
+    let descriptor = MusterSystem.open(file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT { return nil }
       throw MusterError(
@@ -150,7 +172,10 @@ public final class DataDirectory: Sendable {
   /// file. Returns the reason for a failure, otherwise nil.
   private static func writeDurably(_ bytes: UnsafeRawBufferPointer, to file: String) -> String? {
     let temporary = file + ".new"
-    let descriptor = MusterSystem.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    // What a crash has left.
+    unlink(temporary)
+    let descriptor = MusterSystem.open(
+      temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return SystemError.last }
     let written = write(descriptor, bytes.baseAddress, bytes.count)
     guard written == bytes.count, fsync(descriptor) == 0 else {

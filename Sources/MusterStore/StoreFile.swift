@@ -18,7 +18,8 @@ final class StoreFile {
     path = Self.path(in: directory)
     // The file is created with mode 0600 before SQLite opens it, so that other users can never read
     // it; SQLite gives its other files the same mode.
-    let descriptor = MusterSystem.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let descriptor = MusterSystem.open(
+      path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw MusterError(
         "cannot open \(path) (\(SystemError.last))",

@@ -12,8 +12,6 @@ import Synchronization
 public final class ViewServer: Sendable {
   /// The maximum size of a message from a page, in bytes.
   static let inboundBytes = 64 * 1024
-  /// The maximum number of connections, pages and requests together.
-  static let connections = 64
   /// The maximum number of frames queued for the event loop; a full queue means that the loop has
   /// stalled, and further frames are dropped.
   static let framesInFlight = 512
@@ -30,13 +28,18 @@ public final class ViewServer: Sendable {
     var hub: NIOLoopBound<ViewHub>
   }
 
+  /// What the connections share on the event loop.
+  private struct Shared {
+    let hub: ViewHub
+    let connections = ViewConnections()
+  }
+
   private let node: NodeInterface
   private let port: Int
   private let gate: ViewGuard
   private let running = Mutex<Running?>(nil)
   private let pages = Atomic<Int>(0)
   private let inFlight = Atomic<Int>(0)
-  private let open = Atomic<Int>(0)
 
   /// Prepares a server at `port` (0 for any free port), for bearers of `token`.
   public init(node: NodeInterface, port: Int, token: String) {
@@ -52,8 +55,8 @@ public final class ViewServer: Sendable {
   public func start(group: any EventLoopGroup) async throws(ViewError) -> String {
     let loop = group.next()
     do {
-      let hub = try await loop.submit { self.makeHub(on: loop) }.get()
-      let channel = try await bootstrap(on: loop, hub: hub)
+      let (hub, shared) = try await loop.submit { self.prepare(on: loop) }.get()
+      let channel = try await bootstrap(on: loop, shared)
         .bind(host: "127.0.0.1", port: port).get()
       running.withLock { $0 = Running(channel: channel, hub: hub) }
       return "http://127.0.0.1:\(channel.localAddress?.port ?? port)/?t=\(gate.token)"
@@ -97,14 +100,20 @@ public final class ViewServer: Sendable {
     running.channel.eventLoop.execute { running.hub.value.changed() }
   }
 
-  private func makeHub(on loop: any EventLoop) -> NIOLoopBound<ViewHub> {
+  private func prepare(
+    on loop: any EventLoop
+  ) -> (NIOLoopBound<ViewHub>, NIOLoopBound<Shared>) {
     let hub = ViewHub(node: node, loop: loop) { [weak self] count in
       self?.pages.store(count, ordering: .relaxed)
     }
-    return NIOLoopBound(hub, eventLoop: loop)
+    return (
+      NIOLoopBound(hub, eventLoop: loop), NIOLoopBound(Shared(hub: hub), eventLoop: loop)
+    )
   }
 
-  private func bootstrap(on loop: any EventLoop, hub: NIOLoopBound<ViewHub>) -> ServerBootstrap {
+  private func bootstrap(
+    on loop: any EventLoop, _ shared: NIOLoopBound<Shared>
+  ) -> ServerBootstrap {
     ServerBootstrap(group: loop)
       .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -116,17 +125,16 @@ public final class ViewServer: Sendable {
         .writeBufferWaterMark,
         value: .init(low: Self.outboundBytes.low, high: Self.outboundBytes.high)
       )
-      .childChannelInitializer { channel in self.configure(channel, hub: hub) }
+      .childChannelInitializer { channel in self.configure(channel, shared) }
   }
 
   private func configure(
-    _ channel: any Channel, hub: NIOLoopBound<ViewHub>
+    _ channel: any Channel, _ shared: NIOLoopBound<Shared>
   ) -> EventLoopFuture<Void> {
-    guard open.load(ordering: .relaxed) < Self.connections else { return channel.close() }
-    open.wrappingAdd(1, ordering: .relaxed)
-    channel.closeFuture.whenComplete { _ in self.open.wrappingSubtract(1, ordering: .relaxed) }
+    guard shared.value.connections.add(channel) else { return channel.close() }
+    channel.closeFuture.whenComplete { _ in shared.value.connections.ended(channel) }
     let upgrade: NIOHTTPServerUpgradeSendableConfiguration = (
-      upgraders: [upgrader(to: hub)],
+      upgraders: [upgrader(to: shared)],
       completionHandler: { context in
         context.pipeline.syncOperations.removeHandler(name: ViewRequestHandler.name, promise: nil)
       }
@@ -139,7 +147,7 @@ public final class ViewServer: Sendable {
     }
   }
 
-  private func upgrader(to hub: NIOLoopBound<ViewHub>) -> NIOWebSocketServerUpgrader {
+  private func upgrader(to shared: NIOLoopBound<Shared>) -> NIOWebSocketServerUpgrader {
     NIOWebSocketServerUpgrader(
       maxFrameSize: Self.inboundBytes,
       shouldUpgrade: { [gate] channel, request in
@@ -149,11 +157,12 @@ public final class ViewServer: Sendable {
       },
       upgradePipelineHandler: { channel, _ in
         channel.eventLoop.makeCompletedFuture {
+          shared.value.connections.upgraded(channel)
           let aggregator = NIOWebSocketFrameAggregator(
             minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 64,
             maxAccumulatedFrameSize: Self.inboundBytes)
           try channel.pipeline.syncOperations.addHandler(aggregator)
-          try channel.pipeline.syncOperations.addHandler(ViewClient(hub: hub.value))
+          try channel.pipeline.syncOperations.addHandler(ViewClient(hub: shared.value.hub))
         }
       })
   }

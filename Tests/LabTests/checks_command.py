@@ -5,7 +5,7 @@ import socket
 import subprocess
 
 from check import check
-from node import clean_environment
+from node import Node, clean_environment
 
 BAD_USE, FAILURE = 2, 1
 # A directory in which not even root can create files.
@@ -233,3 +233,32 @@ def hostile_names_come_out_harmless(t):
     inside = [name for _, _, names in os.walk(t.folder) for name in names if "passwd" in name]
     t.expect(all(name in files for name in inside), "a file outside of the directory")
     t.figure("names", len(names))
+
+
+@check()
+def the_browser_gets_a_file_and_no_address(t):
+    """Everyone can read command lines, and the page's address has its token."""
+    programs = os.path.join(t.folder, "bin")
+    os.mkdir(programs)
+    seen = os.path.join(t.folder, "seen")
+    opener = os.path.join(programs, "xdg-open")
+    with open(opener, "w") as file:
+        file.write(f'#!/bin/sh\nstat -c %a "$1" > {seen}.new\n'
+                   f'echo "$@" >> {seen}.new\ncat "$1" >> {seen}.new\nmv {seen}.new {seen}\n')
+    os.chmod(opener, 0o755)
+    path = f"{programs}:{os.environ['PATH']}"
+    arguments = ["kitchen", "--interface", "lo", "--json", "--open", "--data", f"{t.folder}/data",
+                 "--video", "none", "--audio", "none", "--speaker", "none"]
+    node = Node(t.muster, "anna", arguments, os.path.join(t.folder, "anna"), environment={
+        "DISPLAY": ":9", "PATH": path, "XDG_RUNTIME_DIR": t.folder})
+    t.nodes.append(node)
+    page = node.ready()["view"]
+    t.until(lambda: os.path.exists(seen), "a browser")
+    with open(seen) as file:
+        mode, given, *content = file.read().splitlines()
+    t.expect(mode == "600", f"others can read the file: {mode}")
+    t.expect(page.split("t=")[1] not in given and given.endswith(".html"), f"argument: {given}")
+    t.expect(any(f"url={page}" in line for line in content), f"leads to {content}")
+    node.send("quit")
+    node.ended(5)
+    t.expect(not os.path.exists(given), "the file stays")

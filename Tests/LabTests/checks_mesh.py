@@ -264,7 +264,10 @@ def messages_survive_loss_and_restarts(t):
 @check()
 def a_message_waits_for_who_is_away(t):
     anna = t.node("anna", call=False, **QUIET)
-    berta = t.node("berta", call=False, **QUIET)
+    # As under systemd, where standard output goes to the journal.
+    journal = ("exec 9>&1; export JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/9); "
+               "exec \"$@\" 9>&-")
+    berta = t.node("berta", call=False, wrap=["sh", "-c", journal, "sh"], **QUIET)
     carl = t.node("carl", call=False, **QUIET)
     wait_for_rosters(t, [anna, berta, carl])
     carl_id, anna_id = carl.id, anna.id
@@ -273,7 +276,10 @@ def a_message_waits_for_who_is_away(t):
     carl.ended(5)
     anna.send("say", text="to all")
     anna.send("say", text="only to carl", to=carl_id)
-    berta.wait("message", 5, text="to all")
+    anna.send("say", text="only to berta", to=berta.id)
+    anna.send("say", text="to all again")
+    berta.wait("message", 5, text="to all again")
+    t.expect(not berta.all("message", text="only to berta"), "the journal has what is berta's")
     t.pause(0.5)
     anna.send("quit")
     berta.wait("member.left", 5, member=anna_id)
@@ -283,4 +289,4 @@ def a_message_waits_for_who_is_away(t):
     t.expect(direct["to"] == carl_id and direct["from"] == anna_id, "direct: from or to")
     t.pause(0.5)
     t.expect(not berta.all("message", text="only to carl"), "berta reads what is carl's")
-    t.expect(len(again.all("message")) == 2, "doubled")
+    t.expect(len(again.all("message")) == 3, "doubled")

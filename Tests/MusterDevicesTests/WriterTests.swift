@@ -111,4 +111,20 @@ import Testing
       try full.append([0])
     }
   }
+
+  /// What leads elsewhere is not followed, and what is there is kept.
+  @Test(arguments: [false, true]) func aRecordingIsNewAndItsOwnersAlone(isLink: Bool) throws {
+    let (path, target) = (scratch.path + "/r.ivf", scratch.path + "/other")
+    let size = VideoSize(width: 320, height: 180)
+    _ = try IVFWriter(path: isLink ? target : path, size: size)
+    if isLink { symlink(target, path) }
+    var status = stat()
+    #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o600)
+    #expect(throws: DeviceError.self) { try IVFWriter(path: path, size: size) }
+    #expect(throws: DeviceError.self) { try WAVWriter(path: path, isNew: true) }
+    unlink(target)
+    // Now the link leads nowhere.
+    if isLink { #expect(throws: DeviceError.self) { try WAVWriter(path: path, isNew: true) } }
+    #expect(access(target, F_OK) != 0)
+  }
 }

@@ -18,11 +18,16 @@ struct RecorderTests {
       isShown: true)
   }
 
-  /// The sizes in bytes of the recordings of a member that ended as `body` says.
-  private func recorded(_ body: (Recorder) -> Void) async throws -> [String: Int] {
+  /// The sizes in bytes of the recordings of a member that ended as `body` says; `isTaken`: there
+  /// is a symbolic link under the name of its video.
+  private func recorded(
+    isTaken: Bool = false, _ body: (Recorder) -> Void
+  ) async throws -> [String: Int] {
     var template = Array("/tmp/muster-recorder-XXXXXX".utf8CString)
     _ = try #require(mkdtemp(&template))
     let folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let (base, target) = ("\(folder)/Ada-\(link.peer.short)", "\(folder)/nowhere")
+    if isTaken { symlink(target, base + ".ivf") }
     let recorder = try Recorder(directory: folder)
     recorder.setName("Ada", of: link)
     let worker = recorder.start { Issue.record($0) }
@@ -31,11 +36,16 @@ struct RecorderTests {
     await worker.ended()
     var sizes: [String: Int] = [:]
     for ending in ["ivf", "wav"] {
-      let path = "\(folder)/Ada-\(link.peer.short).\(ending)"
+      let path = base + (isTaken ? "-2." : ".") + ending
       var status = stat()
-      if stat(path, &status) == 0 { sizes[ending] = Int(status.st_size) }
+      if stat(path, &status) == 0 {
+        sizes[ending] = Int(status.st_size)
+        #expect(status.st_mode & 0o777 == 0o600)
+      }
       unlink(path)
     }
+    #expect(access(target, F_OK) != 0)
+    unlink(base + ".ivf")
     rmdir(folder)
     return sizes
   }
@@ -64,5 +74,15 @@ struct RecorderTests {
       }
     }
     #expect(sizes["ivf"] == 32 + 4 * (12 + 1 << 20))
+  }
+
+  /// Another name is taken where something has that name, be it a link that leads nowhere.
+  @Test func aNameThatIsTakenIsLeftAlone() async throws {
+    let sizes = try await recorded(isTaken: true) { recorder in
+      for number in 0..<9 {
+        _ = recorder.add(frame(UInt32(number)), of: MemberStream(link, .camera), name: "camera")
+      }
+    }
+    #expect(sizes == ["ivf": 32 + 9 * 112])
   }
 }

@@ -47,6 +47,50 @@ struct DataDirectoryTests {
     }
   }
 
+  /// Those who can write to it could put symbolic links there, which the secrets would follow.
+  @Test(arguments: [(0o700, true), (0o755, true), (0o775, false), (0o702, false), (0o777, false)])
+  func aDirectoryThatOthersCanChangeIsRefused(mode: mode_t, isUsed: Bool) throws {
+    try withDirectory { path in
+      mkdir(path, 0o700)
+      chmod(path, mode)
+      if isUsed {
+        let directory = try DataDirectory.open(path)
+        #expect(directory != nil)
+      } else {
+        #expect(throws: MusterError.self) { try DataDirectory.open(path) }
+        #expect(access("\(path)/lock", F_OK) != 0)
+      }
+    }
+  }
+
+  @Test(.enabled(if: geteuid() == 0)) func aDirectoryOfAnotherUserIsRefused() throws {
+    try withDirectory { path in
+      mkdir(path, 0o700)
+      chown(path, 65534, 65534)
+      #expect(throws: MusterError.self) { try DataDirectory.open(path) }
+      #expect(access("\(path)/lock", F_OK) != 0)
+    }
+  }
+
+  @Test(arguments: ["lock", "identity", "identity.new"])
+  func noSymbolicLinkIsFollowed(name: String) throws {
+    try withDirectory { path in
+      let target = "\(path)-target"
+      defer { unlink(target) }
+      write([7], to: target)
+      mkdir(path, 0o700)
+      symlink(target, "\(path)/\(name)")
+      if name == "identity.new" {
+        let identity = try DataDirectory.open(path)?.identity()
+        #expect(identity != nil)
+      } else {
+        #expect(throws: MusterError.self) { try DataDirectory.open(path)?.identity() }
+      }
+      var status = stat()
+      #expect(stat(target, &status) == 0 && status.st_size == 1)
+    }
+  }
+
   @Test func aSecondOpeningFindsItInUse() throws {
     try withDirectory { path in
       let first = try DataDirectory.open(path)

@@ -1,3 +1,4 @@
+import Muster
 import MusterView
 import NIOPosix
 import Testing
@@ -121,6 +122,29 @@ struct RequestTests {
         host: attempt.filled(attempt.host, port: page.port),
         origin: attempt.origin.map { attempt.filled($0, port: page.port) })
       #expect(status == attempt.status)
+    }
+  }
+
+  /// Other users of the machine can connect, too, and say nothing.
+  @Test func idleConnectionsKeepNobodyOut() async throws {
+    try await TestPage.run { page in
+      let open = try await page.openEmpty()
+      var idle: [TestClient] = []
+      for _ in 0..<ViewConnections.limit * 2 {
+        idle.append(try TestClient(port: page.port))
+        if idle.count % 8 == 0 {
+          let answer = try await TestClient(port: page.port).exchange(
+            "GET /?t=\(TestPage.token) HTTP/1.1\r\nHost: \(page.host)\r\n\r\n")
+          #expect(answer.hasPrefix("HTTP/1.1 200"))
+        }
+      }
+      // The page that was open has not given way.
+      try await open.send(#"{"do":"leave-call","channel":"nowhere"}"#)
+      for await command in page.commands {
+        #expect(command == TestPage.impossible)
+        break
+      }
+      withExtendedLifetime(idle) {}
     }
   }
 

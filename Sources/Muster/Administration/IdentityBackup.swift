@@ -22,6 +22,9 @@ public enum IdentityBackup {
     public var json: JSONValue { JSONValue(encoding: self) }
   }
 
+  /// The maximum number of bytes of a backup: what ten full channels take, and little of the memory
+  /// of a machine on which another file was named by mistake.
+  public static let limit = 64 << 20
   private static let context = "muster/1 identity backup"
 
   /// Seals the identity in a data directory, the default one if `data` is nil. The text is ASCII,
@@ -49,7 +52,13 @@ public enum IdentityBackup {
     let sealed = PassphraseSeal.seal(
       plaintext, passphrase: passphrase, context: context, entropy: &entropy)
     guard let sealed else { throw noMemory }
-    return (BackupArmour.text(of: sealed), content.summary(of: identity))
+    let text = BackupArmour.text(of: sealed)
+    guard text.utf8.count <= limit else {
+      throw MusterError(
+        "the backup would have more than \(limit >> 20) MiB",
+        hint: "forget channels that you no longer need: muster channel forget NAME")
+    }
+    return (text, content.summary(of: identity))
   }
 
   /// Restores an identity and its channels into a data directory, the default one if `data` is nil.
@@ -129,10 +138,12 @@ private enum BackupArmour {
 
   /// The bytes between the marker lines, whatever stands around these; nil if there are none.
   static func bytes(in text: String) -> [UInt8]? {
-    guard let head = text.firstRange(of: begin),
-      let tail = text[head.upperBound...].firstRange(of: end)
+    // By bytes: as characters, a long file would take minutes and gigabytes.
+    let text = Array(text.utf8)
+    guard let head = text.firstRange(of: Array(begin.utf8)),
+      let tail = text[head.upperBound...].firstRange(of: Array(end.utf8))
     else { return nil }
-    let body = text[head.upperBound..<tail.lowerBound].filter { !$0.isWhitespace }
-    return Data(base64Encoded: body).map { Array($0) }
+    let body = text[head.upperBound..<tail.lowerBound].filter { $0 > 0x20 }
+    return Data(base64Encoded: Data(body)).map { Array($0) }
   }
 }

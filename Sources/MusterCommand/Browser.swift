@@ -12,14 +12,15 @@ struct Browser: Sendable {
   /// Opens a page; nil without a desktop or a directory for the file.
   static func open(_ url: String) -> Browser? {
     guard isAtHand else { return nil }
-    let folder = environment("XDG_RUNTIME_DIR") ?? environment("TMPDIR") ?? "/tmp"
-    let file = "\(folder)/muster-page-\(UInt32.random(in: 0 ... .max)).html"
-    do { try TextFile.write(secret: leading(to: url), toNew: file) } catch { return nil }
-    guard ChildProcess.start("xdg-open", [file], output: nil) != nil else {
+    let name = "muster-page-\(UInt32.random(in: 0 ... .max)).html"
+    let folders = [environment("XDG_RUNTIME_DIR"), environment("TMPDIR"), "/tmp"]
+    for case let folder? in folders {
+      let file = "\(folder)/\(name)"
+      do { try TextFile.write(secret: leading(to: url), toNew: file) } catch { continue }
+      if ChildProcess.start("xdg-open", [file], output: nil) != nil { return Browser(file: file) }
       unlink(file)
-      return nil
     }
-    return Browser(file: file)
+    return nil
   }
 
   /// Removes the file, at the end of the node: a browser may take long to start.

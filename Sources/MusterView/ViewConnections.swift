@@ -24,10 +24,11 @@ package final class ViewConnections {
     return true
   }
 
-  /// Notes that a connection has become a page, which gives way to no other.
+  /// Notes that a connection has become a page, which gives way to no other. One that ended in the
+  /// meantime stays forgotten.
   func upgraded(_ channel: any Channel) {
-    requests.removeAll { $0 === channel }
-    pages.append(channel)
+    guard let index = requests.firstIndex(where: { $0 === channel }) else { return }
+    pages.append(requests.remove(at: index))
   }
 
   /// Notes the end of a connection.

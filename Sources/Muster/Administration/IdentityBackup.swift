@@ -126,6 +126,8 @@ public enum IdentityBackup {
 
 /// The text form of a sealed backup: base64 (RFC 4648 section 4) between two marker lines, as in
 /// PEM (RFC 7468).
+///
+/// Reading takes time in proportion to the bytes, whatever they are.
 private enum BackupArmour {
   private static let begin = "-----BEGIN MUSTER IDENTITY-----"
   private static let end = "-----END MUSTER IDENTITY-----"
@@ -136,14 +138,33 @@ private enum BackupArmour {
     return "\(begin)\n\(body)\n\(end)\n"
   }
 
-  /// The bytes between the marker lines, whatever stands around these; nil if there are none.
+  /// The bytes between the marker lines, whatever lines stand around these; nil if there are none.
   static func bytes(in text: String) -> [UInt8]? {
-    // By bytes: as characters, a long file would take minutes and gigabytes.
-    let text = Array(text.utf8)
-    guard let head = text.firstRange(of: Array(begin.utf8)),
-      let tail = text[head.upperBound...].firstRange(of: Array(end.utf8))
-    else { return nil }
-    let body = text[head.upperBound..<tail.lowerBound].filter { $0 > 0x20 }
-    return Data(base64Encoded: Data(body)).map { Array($0) }
+    var text = text
+    let body = text.withUTF8 { text -> Data? in
+      var body: Data?
+      var rest = text[...]
+      while !rest.isEmpty {
+        let line = rest.prefix { $0 != 0x0A }
+        rest = rest.dropFirst(line.count + 1)
+        let content = line.drop { $0 <= 0x20 }
+        if body == nil {
+          if isMarker(begin, content) { body = Data() }
+        } else if isMarker(end, content) {
+          return body
+        } else {
+          body?.append(contentsOf: content.filter { $0 > 0x20 })
+        }
+      }
+      return nil
+    }
+    return body.flatMap { Data(base64Encoded: $0) }.map { Array($0) }
+  }
+
+  /// Whether a line without leading spaces is a marker, apart from spaces behind it.
+  private static func isMarker(
+    _ marker: String, _ line: Slice<UnsafeBufferPointer<UInt8>>
+  ) -> Bool {
+    line.starts(with: marker.utf8) && line.dropFirst(marker.utf8.count).allSatisfy { $0 <= 0x20 }
   }
 }

@@ -17,7 +17,7 @@ extension Node {
       case .send(let datagram, let address): out.append(.send(datagram, to: address))
       case .found(let peer, let bootID, let key, let address):
         let session = SessionLinkID(key: key, peer: peer)
-        guard mayConnect(session, bootID: bootID, at: now) else { continue }
+        guard mayConnect(session, bootID: bootID, at: address, now) else { continue }
         connect(session, bootID: bootID, over: .direct(address), at: now, &out)
       case .silent(let peer, let key, let addresses):
         guard let link = keyring.link(of: SessionLinkID(key: key, peer: peer)),
@@ -40,15 +40,17 @@ extension Node {
     return state.member(link.peer) == nil && state.announcedBootID(of: link.peer) == nil
   }
 
-  private mutating func mayConnect(_ session: SessionLinkID, bootID: UInt64, at now: Instant)
-    -> Bool
-  {
+  private mutating func mayConnect(
+    _ session: SessionLinkID, bootID: UInt64, at address: Address, _ now: Instant
+  ) -> Bool {
     guard peers.count < Limits.links, let link = keyring.link(of: session),
       !isRefused(link, bootID: bootID, at: now), let state = channels[link.channel]?.state
     else { return false }
     // A linked peer needs a further link only under the key in force.
     guard peers.index(of: link) == nil else { return keyring.isCurrent(session.key) }
-    return state.hasRoom(for: link.peer) && state.wantsLink(to: link.peer)
+    let fits =
+      state.hasRoom(for: link.peer) || linkToReplace(by: link, over: .direct(address)) != nil
+    return fits && state.wantsLink(to: link.peer)
   }
 
   /// Begins a handshake with this run of a peer under the key in force.
@@ -148,15 +150,45 @@ extension Node {
     _ session: SessionLinkID, over route: Route, bootID: UInt64, at now: Instant,
     _ out: inout [Output]
   ) {
-    guard let link = keyring.link(of: session), let entry = channels[link.channel] else { return }
+    guard let link = keyring.link(of: session), channels[link.channel] != nil else { return }
+    let isMember = isMember(link.peer, in: link.channel)
+    if isMember, let other = linkToReplace(by: link, over: route) { close(other, at: now, &out) }
     let eligibility = Associations.Eligibility(
-      isKeyCurrent: keyring.isCurrent(session.key),
-      isMember: isMember(link.peer, in: link.channel),
-      hasRoom: entry.state.hasRoom(for: link.peer))
+      isKeyCurrent: keyring.isCurrent(session.key), isMember: isMember,
+      hasRoom: channels[link.channel]?.state.hasRoom(for: link.peer) ?? false)
     perform(
       associations.established(
         session, in: link.channel, bootID: bootID, over: route, eligibility, at: now),
       at: now, &out)
+  }
+
+  /// The link that gives way to a new one where a channel has no room: the newest of those from the
+  /// address that has most, unless that of the new one had as many then. Keys cost nothing, and a
+  /// member may invent as many others as there is room for; addresses cost a little.
+  private func linkToReplace(by link: LinkID, over route: Route) -> LinkID? {
+    guard let state = channels[link.channel]?.state, !state.hasRoom(for: link.peer) else {
+      return nil
+    }
+    var newest: [(origin: LinkOrigin, count: Int, link: LinkID, since: Instant)] = []
+    for (other, peer) in peers where other.channel == link.channel {
+      guard let origin = associations.session(of: other).flatMap({ links.route(of: $0) }) else {
+        continue
+      }
+      let one = (origin: LinkOrigin(origin), count: 1, link: other, since: peer.upSince)
+      if let index = newest.firstIndex(where: { $0.origin == one.origin }) {
+        let count = newest[index].count + 1
+        if newest[index].since <= one.since { newest[index] = one }
+        newest[index].count = count
+      } else {
+        newest.append(one)
+      }
+    }
+    let origin = LinkOrigin(route)
+    let count = newest.first { $0.origin == origin }?.count ?? 0
+    guard let most = newest.max(by: { $0.count < $1.count }), most.count > count + 1 else {
+      return nil
+    }
+    return most.link
   }
 
   private mutating func linkUp(

@@ -1,7 +1,8 @@
 import MusterBase
 import MusterWire
 
-/// The byte rate for relaying, shared fairly by the members that send through this node.
+/// The byte rate for relaying, shared fairly by the members that send through this node, and by
+/// each of them among those to whom it sends: more receivers make no larger share.
 ///
 /// Each direction of a pair of members has a rate of its own. What exceeds it waits, and is dropped
 /// only if it would wait for too long: like this the congestion control of both ends finds the rate
@@ -59,7 +60,7 @@ package struct RelayBudget: Sendable {
 
   private var total = TokenBucket(capacity: totalBurst, perSecond: bytesPerSecond)
   private var directions = PeerTable<Direction, Carried>()
-  /// The rate of a direction whose demand is not known yet, in bytes per second.
+  /// The rate of a sender's directions whose demand is not known yet, in bytes per second.
   private var newRate = RelayBudget.mostOfPair / 2
   private var countedAt = Instant.zero
   /// The fraction of the total that is in demand.
@@ -78,7 +79,9 @@ package struct RelayBudget: Sendable {
     let direction = Direction(channel: channel, from: sender, to: receiver)
     if directions.index(of: direction) == nil {
       if directions.count >= Self.directionLimit { forgetQuietest() }
-      directions[direction] = Carried(rate: newRate, refilledAt: now, askedAt: now)
+      let others = directions.keys.count { $0.from == sender }
+      directions[direction] = Carried(
+        rate: newRate / Double(others + 1), refilledAt: now, askedAt: now)
     }
     let amount = Double(bytes)
     let departure = directions.update(direction) { carried -> Instant? in
@@ -103,8 +106,9 @@ package struct RelayBudget: Sendable {
     return leavesAt
   }
 
-  /// Divides the total by max-min fairness: small demands are met in full, and larger demands get
-  /// equal shares (Bertsekas and Gallager, Data Networks, 6.5.2).
+  /// Divides the total among the senders, and the share of each among its directions, by max-min
+  /// fairness: small demands are met in full, and larger demands get equal shares (Bertsekas and
+  /// Gallager, Data Networks, 6.5.2).
   private mutating func divideIfDue(at now: Instant) {
     guard now - countedAt >= Self.countInterval else { return }
     let seconds = (now - countedAt).inSeconds
@@ -121,18 +125,32 @@ package struct RelayBudget: Sendable {
       return max(Self.mostOfPair - opposite, Self.mostOfPair / 2)
     }
     let demands = most.indices.map { min(directions[at: $0].demand, most[$0]) }
-    var rest = Self.bytesPerSecond * Self.divided
-    var level = rest
+    var senders = PeerTable<NodeID, [Int]>()
+    for position in demands.indices {
+      let sender = directions.keys[position].from
+      senders[sender] = (senders[sender] ?? []) + [position]
+    }
+    let share = Self.level(
+      of: senders.map { $0.value.reduce(0) { $0 + demands[$1] } },
+      in: Self.bytesPerSecond * Self.divided)
+    for (_, positions) in senders {
+      let level = Self.level(of: positions.map { demands[$0] }, in: share)
+      for position in positions { directions[at: position].rate = min(most[position], level) }
+    }
+    newRate = min(Self.mostOfPair / 2, share)
+    load = demands.reduce(0, +) / Self.bytesPerSecond
+  }
+
+  /// The most that each of these demands may get of a rate that they share by max-min fairness.
+  private static func level(of demands: [Double], in rate: Double) -> Double {
+    var rest = rate
+    var level = rate
     for (position, demand) in demands.sorted().enumerated() {
       level = rest / Double(demands.count - position)
       if demand >= level { break }
       rest -= demand
     }
-    for position in 0..<directions.count {
-      directions[at: position].rate = min(most[position], level)
-    }
-    newRate = min(Self.mostOfPair / 2, level)
-    load = demands.reduce(0, +) / Self.bytesPerSecond
+    return level
   }
 
   private mutating func forgetQuietest() {

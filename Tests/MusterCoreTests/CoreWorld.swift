@@ -189,12 +189,13 @@ struct CoreWorld {
     call(index) { $0.setSources(offers, hasAudio: true, at: $1) }
   }
 
-  /// Gives a host another address, from which it sends from now on; what is sent to the former one
-  /// still arrives.
-  mutating func move(_ index: Int) {
+  /// Gives a host another address, from which it sends from now on: the given one, or else another
+  /// port. Datagrams to the former one still arrive.
+  mutating func move(_ index: Int, to address: Address? = nil) {
     let host = hosts[index]
     host.formerAddress = host.address
-    host.address = Address(host: host.address.host, port: host.address.port + 1)
+    host.address =
+      address ?? Address(host: host.address.host, port: host.address.port + 1)
   }
 
   /// Lets one host enter the channel and its call.

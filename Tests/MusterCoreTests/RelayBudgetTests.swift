@@ -86,6 +86,19 @@ struct RelayBudgetTests {
     #expect(taken[0].bytes >= 0.99 * 2_400_000)
   }
 
+  /// One member that sends to many takes no more than another that sends to one.
+  @Test func moreReceiversMakeNoLargerShare() {
+    var budget = RelayBudget()
+    let many = (3...30).map { (1, $0, 1_000_000) }
+    // The others lose some of the first second, while the demand is not known yet.
+    let taken = offer(many + [(2, 40, 120_000), (50, 51, 120_000)], &budget)
+    #expect(taken[28].bytes >= 1_100_000 && taken[29].bytes >= 1_100_000)
+    let ofMany = taken.prefix(28).map(\.bytes)
+    let shared = ofMany.reduce(0, +)
+    #expect(shared >= 0.9 * 10 * (Self.total - 240_000))
+    #expect((ofMany.max() ?? 0) < 1.5 * shared / 28)
+  }
+
   @Test func thereIsATotalHoweverManyPairsThereAre() {
     for count in [5, 20, 600] {
       var budget = RelayBudget()

@@ -127,6 +127,11 @@ extension Node {
   /// channel.
   public func rights(in channel: ChannelID) -> Rights? { channels[channel]?.state.rights }
 
+  /// How often this node has derived the rights, the roster or the call of a channel anew.
+  package func steps(in channel: ChannelID) -> Int {
+    Int(clamping: channels[channel]?.state.recomputations ?? 0)
+  }
+
   /// Whether a role of this node has expired that an owner gave to it, or confirmed.
   public func hasRoleEnded(in channel: ChannelID) -> Bool {
     channels[channel]?.state.hasRoleEnded(of: id) ?? false

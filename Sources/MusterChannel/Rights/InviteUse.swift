@@ -46,8 +46,8 @@ enum Showing: Sendable {
 
 /// The use of one invite, which its one-time key identifies.
 struct InviteUse: Sendable {
-  /// Whether the number of uses counts (`ChannelPolicy.limitsUses`).
-  var isLimited = true
+  /// Whether and how the number of uses counts.
+  var policy = ChannelPolicy.standard
   /// The newest bearer grant for the one-time key in the document; nil if only redemptions are
   /// known.
   var published: SignedGrant?
@@ -63,8 +63,8 @@ struct InviteUse: Sendable {
   /// The removal of the invite; nil if it is in force.
   var removal: SignedEntry?
 
-  init(isLimited: Bool, published: SignedGrant? = nil) {
-    (self.isLimited, self.published) = (isLimited, published)
+  init(policy: ChannelPolicy, published: SignedGrant? = nil) {
+    (self.policy, self.published) = (policy, published)
   }
 
   /// Whether both say the same about every key.
@@ -123,14 +123,14 @@ struct InviteUse: Sendable {
   }
 
   private mutating func note(_ grant: Grant) {
-    guard isLimited, let uses = grant.terms?.uses, uses > 0 else { return }
+    guard policy.limitsUses, let uses = grant.terms?.uses, uses > 0 else { return }
     let position = limits.partitionIndex { $0 >= uses }
     if position == limits.count || limits[position] != uses { limits.insert(uses, at: position) }
   }
 
   /// The number of uses that are left for unconfirmed keys; nil for any number.
   private func left(of signed: SignedGrant) -> Int? {
-    guard isLimited, let uses = signed.grant.terms?.uses, uses > 0 else { return nil }
+    guard policy.limitsUses, let uses = signed.grant.terms?.uses, uses > 0 else { return nil }
     return Int(uses) - confirmed.count
   }
 
@@ -147,6 +147,7 @@ struct InviteUse: Sendable {
   func refusal(of member: NodeID, with signed: SignedGrant) -> Refusal? {
     if isRevoked { return .removed }
     guard let left = left(of: signed), !confirmed.containsInOrder(member) else { return nil }
-    return left > 0 ? nil : .inviteUsedUp
+    let before = policy.ordersUses ? pending.partitionIndex { $0 >= member } : 0
+    return left > before ? nil : .inviteUsedUp
   }
 }

@@ -82,7 +82,7 @@ extension Rights {
     _ invite: NodeID, _ change: (inout InviteUse) -> Void
   ) -> [NodeID] {
     if uses.index(of: invite) == nil {
-      var use = InviteUse(isLimited: policy.limitsUses)
+      var use = InviteUse(policy: policy)
       use.removal = chain.last { $0.change.removed.contains(invite) }?.entry
       uses[invite] = use
     }

@@ -92,7 +92,7 @@ extension Rights {
     for signed in bearers {
       let known = uses[signed.grant.subject]?.published
       guard known.map({ $0.entry < signed.entry }) ?? true else { continue }
-      uses[signed.grant.subject] = InviteUse(isLimited: policy.limitsUses, published: signed)
+      uses[signed.grant.subject] = InviteUse(policy: policy, published: signed)
     }
     for (member, held) in memberGrants {
       if let invite = held.confirmedInvite { use(of: invite) { $0.confirm(member) } }
@@ -129,7 +129,7 @@ extension Rights {
 
   /// Changes what is known of an invite in place.
   private mutating func use(of invite: NodeID, _ change: (inout InviteUse) -> Void) {
-    if uses.index(of: invite) == nil { uses[invite] = InviteUse(isLimited: policy.limitsUses) }
+    if uses.index(of: invite) == nil { uses[invite] = InviteUse(policy: policy) }
     _ = uses.update(invite) { change(&$0) }
   }
 }

@@ -16,6 +16,8 @@ package struct ChannelPolicy: Sendable, Equatable {
   package let dividesFairly: Bool
   /// Whether an invite has a number of uses.
   package let limitsUses: Bool
+  /// Whether those with the smallest ids get the uses of an invite that are not confirmed.
+  package let ordersUses: Bool
   /// Whether a peer gets nothing of a created channel before it has a role.
   package let requiresRole: Bool
 
@@ -26,7 +28,7 @@ package struct ChannelPolicy: Sendable, Equatable {
     permits: @escaping @Sendable (Bool, Bool) -> Bool = { isAllowed, _ in isAllowed },
     precedes: @escaping @Sendable (CallInfo, CallInfo) -> Bool = CallInfo.precedes,
     needsLeader: Bool = true, dividesFairly: Bool = true, limitsUses: Bool = true,
-    requiresRole: Bool = true
+    ordersUses: Bool = false, requiresRole: Bool = true
   ) {
     self.name = name
     self.replaces = replaces
@@ -35,6 +37,7 @@ package struct ChannelPolicy: Sendable, Equatable {
     self.needsLeader = needsLeader
     self.dividesFairly = dividesFairly
     self.limitsUses = limitsUses
+    self.ordersUses = ordersUses
     self.requiresRole = requiresRole
   }
 

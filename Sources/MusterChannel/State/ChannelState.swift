@@ -137,8 +137,8 @@ public struct ChannelState: Sendable {
   var pending: [PendingCommit] = []
   /// Inputs of the derivation that changed since the last recomputation.
   var changes = Changes()
-  /// The number of recomputations so far, for `checkInvariants`.
-  var recomputations: UInt64 = 0
+  /// The number of recomputations so far: the work that inputs have caused.
+  package internal(set) var recomputations: UInt64 = 0
   /// Own entries that every neighbour must have before this node may close its links.
   var finalEntries: [EntryID] = []
   /// The offset of wall time from boot time in milliseconds, used only for expiry and display.

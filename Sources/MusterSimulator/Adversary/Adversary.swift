@@ -18,8 +18,8 @@ struct Adversary: Sendable {
 
   /// One step of a flood.
   enum Move: Sendable {
-    /// An entry, for the members to keep and pass on.
-    case entry(SignedEntry)
+    /// The bytes of an entry, for the members to keep and pass on.
+    case entry([UInt8])
     /// A question for entries.
     case question(Control)
     /// A datagram that the network has carried before.
@@ -70,9 +70,16 @@ struct Adversary: Sendable {
 
   private mutating func newKey() -> Key {
     keyCount += 1
-    return Key(
-      identity: Identity(generating: &entropy), bootID: prng.next(), sequence: prng.next() >> 1)
+    var identity = Identity(generating: &entropy)
+    for _ in 1..<(tactics.contains(.groundKeys) ? Self.searched : 1) {
+      let other = Identity(generating: &entropy)
+      if other.id < identity.id { identity = other }
+    }
+    return Key(identity: identity, bootID: prng.next(), sequence: prng.next() >> 1)
   }
+
+  /// The number of keys of which the smallest is used, if it searches for keys.
+  private static let searched = 8
 
   /// Learns from an entry that a member has sent; `id`: the first eight bytes of its id.
   mutating func learn(_ entry: Entry, _ id: UInt64) {
@@ -117,7 +124,8 @@ struct Adversary: Sendable {
     switch tactic {
     case .replays: return [.replay]
     case .questions: return [.question(prng.chance(0.5) ? Self.everything : .want(had))]
-    default: return entries(of: tactic, by: index).map { .entry($0) }
+    case .forgeries: return [.entry(forgery(by: index))]
+    default: return entries(of: tactic, by: index).map { .entry($0.bytes) }
     }
   }
 
@@ -157,6 +165,7 @@ struct Adversary: Sendable {
     case .keys:
       keys[index] = newKey()
       return introduction(of: index)
+    case .groundKeys: return introduction(of: index)
     case .equivocations:
       let first = sign(presence(of: keys[index]), by: index)
       keys[index].sequence &-= 1
@@ -166,8 +175,21 @@ struct Adversary: Sendable {
       let id = staleCall?.call ?? CallID(high: prng.next(), low: prng.next())
       let joining = CallJoining(call: id, stage: .lasting)
       return [presence(of: keys[index]), .joining(joining)].map { sign($0, by: index) }
-    case .replays, .questions: return []
+    case .replays, .questions, .forgeries: return []
     }
+  }
+
+  /// A presence in the name of a member, or of its own with a signature of another entry.
+  private mutating func forgery(by index: Int) -> [UInt8] {
+    let own = sign(presence(of: keys[index]), by: index)
+    guard prng.chance(0.5) else {
+      let other = sign(presence(of: keys[index]), by: index)
+      return own.bytes.dropLast(Entry.signatureBytes) + other.bytes.suffix(Entry.signatureBytes)
+    }
+    let (author, sequence) = (prng.one(of: members), own.entry.sequence)
+    let forged = Entry(
+      author: author, sequence: sequence, lamport: own.entry.lamport, body: own.entry.body)
+    return SignedEntry.sign(forged, by: keys[index].identity, in: channel).bytes
   }
 
   /// The predecessors of its next message: none, its last message, or one that never was.

@@ -71,6 +71,11 @@ public enum AdversaryTactic: String, CaseIterable, Sendable {
   /// Questions for entries over its links: for those of an empty document, and for some that it has
   /// had before.
   case questions
+  /// Entries of members, and of itself, under signatures that are wrong.
+  case forgeries
+  /// Redemptions by keys that it has searched for, of an invite that others hold as well, while the
+  /// owner is away.
+  case groundKeys
 }
 
 /// The Lamport counters of the adversary's entries.
@@ -104,6 +109,8 @@ public struct AdversaryResult: Equatable, Sendable {
   /// The bytes that the adversary sent, and those that members sent it.
   public var bytesSent: Int
   public var bytesReceived: Int
+  /// How often the members have derived rights, roster or call anew since they last started.
+  public var steps: Int
   /// The number of messages that the members wrote.
   public var messages: Int
   /// The length of the run in simulated time.

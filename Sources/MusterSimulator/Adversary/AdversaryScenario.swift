@@ -17,6 +17,9 @@ struct AdversaryScenario: Sendable {
   let roles: [Role]
   /// The role in the adversary's invite.
   let invitedAs: Role
+  /// The members that came by the adversary's invite; the owner's node is away until
+  /// `AdversarySimulation.returnAt` then.
+  let guests: [Int]
   /// The number of keys that the adversary's invite permits; 0 for any number.
   let uses: UInt32
   let tactics: [AdversaryTactic]
@@ -41,13 +44,12 @@ struct AdversaryScenario: Sendable {
     self.kind = kind
     var drawn: [Role] = [.owner, .presenter]
     while drawn.count < count { drawn.append(prng.one(of: [.consumer, .attendee, .presenter])) }
-    roles = kind == .created ? drawn : Array(repeating: .presenter, count: count)
-    invitedAs = prng.chance(0.7) ? .consumer : .attendee
+    let invitedAs: Role = prng.chance(0.7) ? .consumer : .attendee
+    self.invitedAs = invitedAs
     let drawnUses = prng.one(of: [1, 4, 0] as [UInt32])
-    uses = options.uses ?? drawnUses
     // In an open channel everyone may lead calls, and more than `Limits.authors` keys break it.
     let possible = AdversaryTactic.allCases.filter {
-      ![.staleCalls, .replays, .questions].contains($0)
+      ![.staleCalls, .replays, .questions, .forgeries, .groundKeys].contains($0)
         && (kind == .created || $0 != .claims && $0 != .keys)
     }
     let some = possible.filter { _ in prng.chance(0.25) }
@@ -66,17 +68,26 @@ struct AdversaryScenario: Sendable {
     // In an open channel everyone may start calls, and end those for all.
     self.endsCall = endsCall && kind == .created
     let removes = prng.chance(0.5)
-    self.removes = (options.removes ?? removes) && kind == .created
     let sitsInStaleCall = prng.chance(0.25)
     // In an open channel the adversary may lead that call itself.
     if options.tactics == nil, sitsInStaleCall, kind == .created { tactics.append(.staleCalls) }
     // Drawn apart, so that all else that a seed on record draws stays what it was.
     var apart = PRNG(seed: ~options.seed)
     let (replays, asks) = (apart.chance(0.25), apart.chance(0.25))
+    let grinds = apart.chance(0.2) && kind == .created && !sitsInStaleCall && options.uses == nil
+    let forges = apart.chance(0.2)
     if options.tactics == nil {
       tactics += (replays ? [.replays] : []) + (asks ? [.questions] : [])
+      tactics += (forges ? [.forgeries] : []) + (grinds ? [.groundKeys] : [])
     }
     self.tactics = tactics
+    let guests = tactics.contains(.groundKeys) ? Array(2..<count) : []
+    self.guests = guests
+    for guest in guests { drawn[guest] = invitedAs }
+    roles = kind == .created ? drawn : Array(repeating: .presenter, count: count)
+    uses = guests.isEmpty ? options.uses ?? drawnUses : UInt32(guests.count + linkedKeys)
+    // With the invite the owner would remove the guests.
+    self.removes = (options.removes ?? removes) && kind == .created && guests.isEmpty
     let endsWithInitiator = prng.chance(0.5)
     settings = ChannelSettings(
       callEndsWithInitiator: endsWithInitiator && tactics.contains(.staleCalls))

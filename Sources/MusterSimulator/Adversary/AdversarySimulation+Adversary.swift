@@ -48,7 +48,7 @@ extension AdversarySimulation {
       let number = prng.below(peers.count)
       switch move {
       case .entry(let entry):
-        perform(peers[number].send([.entry(entry.bytes)], at: now), of: number)
+        perform(peers[number].send([.entry(entry)], at: now), of: number)
       case .question(let question): perform(peers[number].send([question], at: now), of: number)
       case .replay: replay(from: peers[number].address)
       }

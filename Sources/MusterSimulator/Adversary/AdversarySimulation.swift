@@ -27,6 +27,8 @@ public struct AdversarySimulation: World {
 
   static let attackAt = Instant.zero + .seconds(5)
   static let crashAt = Instant.zero + .seconds(7)
+  /// The time at which the owner's node returns that is away before.
+  static let returnAt = Instant.zero + .seconds(14)
   static let endCallAt = Instant.zero + .seconds(11)
   static let removalAt = Instant.zero + .seconds(16)
   static let endAt = Instant.zero + .seconds(24)
@@ -97,6 +99,7 @@ public struct AdversarySimulation: World {
           seed: prng.next()))
     }
     setConditions()
+    if !scenario.guests.isEmpty { promises.exempt([0], until: Self.returnAt + .seconds(6)) }
     schedule()
   }
 
@@ -109,10 +112,11 @@ public struct AdversarySimulation: World {
   /// Runs until the end or the first violation.
   public mutating func run() -> AdversaryResult {
     drive()
+    let steps = nodes.reduce(0) { $0 + ($1.process?.node.steps(in: channel.id) ?? 0) }
     return AdversaryResult(
       seed: options.seed, nodes: nodes.count, channel: scenario.kind, tactics: scenario.tactics,
       counters: scenario.counters, keys: adversary.keyCount, entries: adversary.entryCount,
-      bytesSent: bytesSent, bytesReceived: bytesReceived,
+      bytesSent: bytesSent, bytesReceived: bytesReceived, steps: steps,
       messages: promises.messageCount, duration: now - .zero, violation: violation,
       digest: timeline.digest, timeline: timeline.lines)
   }
@@ -138,7 +142,7 @@ public struct AdversarySimulation: World {
     office.setWallClock(millisecondsSince1970: WallTime.base * 1000, at: .zero)
     let joined = office.join(nodes[0].setup(of: channel), call: false, at: .zero)
     nodes[0].disk.record(joined, of: &office, at: .zero)
-    for index in nodes.indices.dropFirst() {
+    for index in nodes.indices.dropFirst() where !scenario.guests.contains(index) {
       let member = nodes[index].identity.id
       let outputs = try? office.grant(
         scenario.roles[index], to: member, expiresAt: 0, in: channel.id, at: .zero)
@@ -148,6 +152,17 @@ public struct AdversarySimulation: World {
       to: scenario.invitedAs, expiresAt: 0, uses: scenario.uses, from: &office, in: channel.id,
       at: .zero)
     nodes[0].disk.record(made?.outputs ?? [], of: &office, at: .zero)
+    for guest in scenario.guests {
+      nodes[guest].invite = made?.invite
+      nodes[guest].usesInvite = true
+    }
+    if !scenario.guests.isEmpty {
+      // While the owner is away, the others know what it has signed.
+      for bytes in nodes[0].disk.signedEntries {
+        let change = Node.Change.entry(bytes, id: SignedEntry.id(of: bytes))
+        for index in nodes.indices.dropFirst() { nodes[index].disk.apply(change) }
+      }
+    }
     guard scenario.tactics.contains(.staleCalls) else { return (made?.invite.credential, nil) }
     let wanted = try? office.startCall(in: channel.id, at: .zero)
     nodes[0].disk.record(wanted ?? [], of: &office, at: .zero)
@@ -176,12 +191,17 @@ public struct AdversarySimulation: World {
     let tactics = scenario.tactics.map(\.rawValue).joined(separator: " ")
     note("--", "\(nodes.count) members of \(scenario.kind.rawValue) channel")
     note("--", "adversary: \(scenario.keys) keys, \(tactics), counters \(scenario.counters)")
+    let isOwnerAway = !scenario.guests.isEmpty
     for index in nodes.indices {
-      schedule(.start(index), in: prng.duration(.zero, .seconds(1)))
+      let start = prng.duration(.zero, .seconds(1))
+      let from = index == 0 && isOwnerAway ? Self.returnAt : .zero
+      queue.schedule(.start(index), at: from + start)
       queue.schedule(.write(index), at: Self.attackAt + prng.duration(.zero, Self.writingInterval))
     }
     queue.schedule(.attack, at: Self.attackAt)
-    if let index = scenario.restarted { queue.schedule(.crash(index), at: Self.crashAt) }
+    if let index = scenario.restarted, index > 0 || !isOwnerAway {
+      queue.schedule(.crash(index), at: Self.crashAt)
+    }
     if scenario.endsCall { queue.schedule(.endCall, at: Self.endCallAt) }
     if scenario.removes { queue.schedule(.remove, at: Self.removalAt) }
     queue.schedule(.end, at: Self.endAt)

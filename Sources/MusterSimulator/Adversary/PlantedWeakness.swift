@@ -6,6 +6,8 @@ package enum PlantedWeakness: String, Sendable, CaseIterable {
   case retentionByCounter
   /// Any number of keys may come by an invite.
   case unlimitedInvites
+  /// Of those who come by an invite, some go if others have smaller keys.
+  case orderedUses
   /// Nodes tell a peer that has not shown a role what they tell members.
   case gossipBeforeRole
   /// A call displaces others even if nobody in it may lead it.
@@ -15,6 +17,7 @@ package enum PlantedWeakness: String, Sendable, CaseIterable {
     switch self {
     case .retentionByCounter: ChannelPolicy(name: rawValue, dividesFairly: false)
     case .unlimitedInvites: ChannelPolicy(name: rawValue, limitsUses: false)
+    case .orderedUses: ChannelPolicy(name: rawValue, ordersUses: true)
     case .gossipBeforeRole: ChannelPolicy(name: rawValue, requiresRole: false)
     case .callsWithoutLeader: ChannelPolicy(name: rawValue, needsLeader: false)
     }

@@ -1,21 +1,24 @@
 """The worked examples of the document, and the files that hold them for programs."""
 
+import struct
+
 import vectors
 from check import check
 from examples import ENTRY_HEADER, NAME, Given
 from peer import control
 from peer.announcement import Announcement
 from peer.calls import channels_call
-from peer.crypto import xseal
-from peer.entries import Entry
+from peer.crypto import Identity, xseal
+from peer.document import Document
+from peer.entries import Entry, Grant
 from peer.invite import Invite
 from peer.media import long_audio, redundancy, rtcp, streams
 from peer.media.rtp import RTPPacket
 from peer.reader import Malformed
-from peer.rights import Role
+from peer.rights import CreatedRights, OpenRights, Role
 
-_EXAMPLES = 76
-_CASES = 151
+_EXAMPLES = 88
+_CASES = 203
 
 
 def _all_reproduced(t, expected):
@@ -80,12 +83,61 @@ def _call(inputs):
     }
 
 
+def _settled(entries, rights):
+    """The document that follows from entries, in whatever order they arrive."""
+    document, before = Document(rights, bytes(32)), None
+    while before != document.digest():
+        before = document.digest()
+        for one in entries:
+            document.add(one)
+        document.retry_refused()
+    return document
+
+
+def _roles(given, inputs):
+    """The roles, the epoch and the entries that are held, in the form of a case."""
+    rights = CreatedRights(given.genesis)
+    entries = [Entry.decode(bytes.fromhex(one)) for one in inputs["entries"]]
+    document = _settled(entries, rights)
+    people = {one.author for one in entries}
+    people |= {one.body.subject for one in entries if one.kind == Grant.KIND}
+    roles = {one.hex(): rights.role(document, one, now=inputs["time"])
+             for one in people | {given.anna.id}}
+    return {
+        "roles": {one: Role(role).name.lower() for one, role in sorted(roles.items()) if role},
+        "epoch": len(rights.epochs(document)),
+        "held": [number for number, one in enumerate(entries) if document.keeps(one)],
+    }
+
+
+def _kept(given, inputs):
+    """How much of each series a document keeps, in the form of a case."""
+    rights = [Entry.decode(bytes.fromhex(one)) for one in inputs["rights"]]
+    channel_id = given.genesis.channel_id if rights else given.keys.id
+    series = [[_alike(seed, kind, body, lamport, channel_id)
+               for lamport in range(first, first + count)]
+              for seed, kind, body, first, count in inputs["series"]]
+    document = _settled(rights + [one for own in series for one in own],
+                        CreatedRights(given.genesis) if rights else OpenRights())
+    return {"kept": [sum(map(document.keeps, own)) for own in series],
+            "digest": document.digest().hex()}
+
+
+def _alike(seed, kind, body, lamport, channel_id):
+    """One entry of a series; its Lamport counter is its sequence number, too."""
+    author = Identity(bytes.fromhex(seed))
+    unsigned = author.id + struct.pack(">QQB", lamport, lamport, kind) + bytes.fromhex(body)
+    return Entry.decode(unsigned + author.sign(b"muster/1 entry" + channel_id + unsigned))
+
+
 @check(gate=True)
 def every_case_of_behaviour_has_its_result(t):
     given = Given(vectors.blocks())
     results = [(one, _is_taken(given, bytes.fromhex(one["inputs"]["entry"])))
                for one in vectors.cases("well-formed")]
     results += [(one, _call(one["inputs"])) for one in vectors.cases("calls")]
+    results += [(one, _roles(given, one["inputs"])) for one in vectors.cases("roles")]
+    results += [(one, _kept(given, one["inputs"])) for one in vectors.cases("retention")]
     for one, result in results:
         t.expect(result == one["expected"],
                  f"{one['name']}: expected {one['expected']}, saw {result}")

@@ -1,4 +1,4 @@
-"""The worked examples of docs/PROTOCOL.md and docs/vectors, recomputed by the Python peer.
+"""The worked examples of docs/vectors, recomputed by the Python peer.
 
 `python3 Tests/InteropTests/vectors.py` prints each example and whether it is reproduced.
 """
@@ -17,9 +17,11 @@ DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs")
 
 
 def blocks():
-    """Name and bytes of each hex block of the document; what follows a # is a comment."""
-    with open(os.path.join(DOCS, "PROTOCOL.md"), encoding="utf-8") as file:
-        text = file.read()
+    """Name and bytes of each hex block; what follows a # is a comment."""
+    text = ""
+    for path in sorted(glob.glob(os.path.join(DOCS, "vectors", "*.md"))):
+        with open(path, encoding="utf-8") as file:
+            text += file.read()
     found = re.findall(r"```hex ([a-z0-9-]+)\n(.*?)```", text, re.DOTALL)
     return {name: bytes.fromhex("".join(line.partition("#")[0] for line in body.splitlines()))
             for name, body in found}

@@ -4,14 +4,21 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// Anna, Bert and two more members, in the order in which most cases name them.
+/// Anna, Bert and two more members, in the order in which most cases name them, and the one-time
+/// keys of two invites.
 enum Person: Int, CaseIterable {
-  case anna, bert, carl, dora
+  case anna, bert, carl, dora, firstInvite, secondInvite
 
   /// The seed of each person is 32 consecutive byte values, as in the examples of Anna and Bert.
-  var identity: Identity {
+  var seed: [UInt8] {
     let first = UInt8(rawValue * 0x20)
-    guard let identity = Identity(seed: [UInt8](first..<first + 0x20)) else {
+    return [UInt8](first..<first + 0x20)
+  }
+
+  var identity: Identity { Self.identity(of: seed) }
+
+  static func identity(of seed: [UInt8]) -> Identity {
+    guard let identity = Identity(seed: seed) else {
       preconditionFailure("32 bytes are a seed")
     }
     return identity
@@ -23,10 +30,18 @@ let blue = CallID(high: 0xF0F1_F2F3_F4F5_F6F7, low: 0xF8F9_FAFB_FCFD_FEFF)
 
 /// An entry of one of the members; its Lamport counter is also its sequence number.
 struct Word {
-  let author: Person
+  let seed: [UInt8]
   let lamport: UInt64
   let kind: UInt8
   let body: [UInt8]
+
+  init(seed: [UInt8], lamport: UInt64, kind: UInt8, body: [UInt8]) {
+    (self.seed, self.lamport, self.kind, self.body) = (seed, lamport, kind, body)
+  }
+
+  init(author: Person, lamport: UInt64, kind: UInt8, body: [UInt8]) {
+    self.init(seed: author.seed, lamport: lamport, kind: kind, body: body)
+  }
 
   static func claim(
     _ author: Person, _ lamport: UInt64, _ call: CallID = red, term: UInt32 = 1,
@@ -63,8 +78,16 @@ struct Word {
       body: bigEndian(call.high) + bigEndian(call.low) + member.identity.id.key.bytes + [actions])
   }
 
+  /// A text to everyone, without predecessors.
+  static func message(_ author: Person, _ lamport: UInt64, _ content: String = "a") -> Word {
+    Word(
+      author: author, lamport: lamport, kind: 5,
+      body: bigEndian(UInt64(0)) + [0, 0] + bigEndian(UInt16(content.utf8.count))
+        + Array(content.utf8))
+  }
+
   func signed(in channel: ChannelID) -> [UInt8] {
-    let identity = author.identity
+    let identity = Person.identity(of: seed)
     let unsigned =
       identity.id.key.bytes + bigEndian(lamport) + bigEndian(lamport) + [kind] + body
     return unsigned + identity.sign(Array("muster/1 entry".utf8) + channel.hash.bytes + unsigned)

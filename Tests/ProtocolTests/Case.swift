@@ -5,7 +5,7 @@ import Testing
 struct CaseTopic: Sendable {
   /// The file's name without its extension.
   let name: String
-  /// The section of `docs/PROTOCOL.md` that specifies the behaviour.
+  /// The section of the protocol document that specifies the behaviour.
   let section: Int
   let description: String
   let cases: [Case]

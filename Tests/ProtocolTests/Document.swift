@@ -3,7 +3,7 @@ import MusterBase
 import MusterCrypto
 import Testing
 
-/// The worked examples of `docs/PROTOCOL.md`: each block of hex by the name behind its fence.
+/// The worked examples in `docs/vectors`: each block of hex by the name behind its fence.
 enum Document {
   /// `docs`.
   static let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -14,7 +14,7 @@ enum Document {
   static var names: [String] { examples.keys.sorted() }
 
   static func bytes(_ name: String) throws -> [UInt8] {
-    try #require(examples[name], "docs/PROTOCOL.md has no example \(name)")
+    try #require(examples[name], "docs/vectors has no example \(name)")
   }
 
   static func secret(_ name: String) throws -> SecretBytes { SecretBytes(try bytes(name)) }
@@ -23,12 +23,25 @@ enum Document {
     try #require(Bytes32(try bytes(name)), "the example \(name) does not have 32 bytes")
   }
 
+  /// The parts of the protocol document.
+  static let parts = [
+    "PROTOCOL.md", "protocol/links.md", "protocol/channel.md", "protocol/media.md",
+    "protocol/finding.md",
+  ]
+
+  /// The text of a file in `docs`.
+  static func text(of path: String) throws -> String {
+    try String(contentsOf: directory.appendingPathComponent(path), encoding: .utf8)
+  }
+
   private static func read() -> [String: [UInt8]] {
-    let file = directory.appendingPathComponent("PROTOCOL.md")
-    guard let text = try? String(contentsOf: file, encoding: .utf8) else { return [:] }
+    let folder = directory.appendingPathComponent("vectors").path
+    let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    let texts = files.filter { $0.hasSuffix(".md") }.compactMap { try? text(of: "vectors/\($0)") }
+    let all = texts.joined(separator: "\n")
     var result: [String: [UInt8]] = [:]
     var open: (name: String, digits: String)?
-    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+    for line in all.split(separator: "\n", omittingEmptySubsequences: false) {
       if let block = open {
         if line == "```" {
           // A second block of one name invalidates both.

@@ -6,7 +6,7 @@ import Testing
 struct Topic: Sendable {
   /// The file's name without its extension.
   let name: String
-  /// The section of `docs/PROTOCOL.md` that specifies the topic.
+  /// The section of the protocol document that specifies the topic.
   let section: Int
   let description: String
   let vectors: [Vector]
@@ -14,7 +14,7 @@ struct Topic: Sendable {
 
 /// One example: what it is computed from, and how the code under test computes it.
 ///
-/// The expected bytes stand in `docs/PROTOCOL.md` alone, in the block of hex with this name.
+/// The expected bytes stand in the block of hex with this name alone, in the file of the topic.
 struct Vector: Sendable {
   let name: String
   let description: String

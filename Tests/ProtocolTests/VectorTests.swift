@@ -8,7 +8,7 @@ private let topics: [Topic] = [
   rtcpVectors, rendezvousVectors,
 ]
 
-private let caseTopics: [CaseTopic] = [wellFormedCases, callCases]
+private let caseTopics: [CaseTopic] = [wellFormedCases, callCases, roleCases, retentionCases]
 
 /// Blocks of the document that are given rather than computed: seeds, nonces and the like.
 private let givenBlocks = [
@@ -71,5 +71,53 @@ private func expectFile(_ name: String, wanted: String, _ items: String, count: 
   let files = try FileManager.default.contentsOfDirectory(
     atPath: Document.directory.appendingPathComponent("vectors").path)
   let names = topics.map(\.name) + caseTopics.map(\.name)
-  #expect(files.sorted() == (names.map { "\($0).json" } + ["README.md"]).sorted())
+  let texts = topics.map { "\($0.name).md" } + ["README.md"]
+  #expect(files.sorted() == (names.map { "\($0).json" } + texts).sorted())
+}
+
+@Test func theDocumentLeadsToEveryExample() throws {
+  let text = try Document.parts.map(Document.text).joined()
+  for topic in topics {
+    let file = try Document.text(of: "vectors/\(topic.name).md")
+    for name in topic.vectors.map(\.name) {
+      #expect(file.contains("\n## \(name)\n\n"), "\(topic.name).md has no \(name)")
+      #expect(text.contains("\n[\(name)]: ../vectors/\(topic.name).md#\(name)\n"), "\(name)")
+      let links = text.matches(of: try Regex("\\[\(name)\\](?!:)")).count
+      #expect(links > 0, "nothing in the document leads to \(name)")
+    }
+  }
+}
+
+/// The first page gives the author of a minimal peer what to read, in order.
+@Test func aFirstPeerReadsFewerThan900Lines() throws {
+  let page = try Document.text(of: "PROTOCOL.md")
+  let path =
+    try #require(page.components(separatedBy: "## A first peer\n").last)
+    .components(separatedBy: "\nNext, for calls").first ?? ""
+  let intro = page.components(separatedBy: "\n## 1.")[0].split(separator: "\n").count
+  var lines = intro
+  var parts = 0
+  for link in path.matches(of: /\]\(([a-z\/]*(?:\.md)?)#([a-z0-9-]+)\)/) {
+    let file = link.1.isEmpty ? page : try Document.text(of: String(link.1))
+    let count = length(ofPart: String(link.2), in: file)
+    #expect(count > 0, "\(link.0) leads nowhere")
+    lines += count
+    parts += 1
+  }
+  #expect(parts > 20)
+  #expect(lines < 900)
+}
+
+/// The number of lines under the heading with this anchor, up to the next one.
+private func length(ofPart anchor: String, in text: String) -> Int {
+  var (lines, isIn) = (0, false)
+  for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+    if line.hasPrefix("#") {
+      let title = line.drop { $0 == "#" || $0 == " " }.lowercased()
+      let id = title.filter { $0.isLetter || $0.isNumber || $0 == " " || $0 == "-" }
+      isIn = id.replacingOccurrences(of: " ", with: "-") == anchor
+    }
+    if isIn, !line.hasPrefix("[") || !line.contains("]: ") { lines += 1 }
+  }
+  return lines
 }

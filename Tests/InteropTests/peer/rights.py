@@ -90,16 +90,25 @@ class CreatedRights:
 
     def role(self, document, member, now=None):
         """The role at a time in seconds since 1970; without one, now."""
-        if self.is_owner(member):
+        if member in document.quarantined and not self.is_owner(member):
+            return Role.NONE
+        return self._granted(document, member, time.time() if now is None else now)
+
+    def _granted(self, document, member, now):
+        """The role that grants and a redemption give, whether the member is quarantined or not."""
+        if self.is_owner(member) or self._is_made_owner(document, member, now):
             return Role.OWNER
-        newest = self._newest_grant(document, member)
-        came_by = newest.body.invite if newest else None
-        removed_by = [one.order for one in self.epochs(document)
-                      if member in one.body.removed or came_by in one.body.removed]
-        if newest and removed_by and newest.order < max(removed_by):
+        return self._given(document, member, now, lambda author: self._is_granter(
+            document, author, now))
+
+    def _given(self, document, member, now, is_granter):
+        """The role by the grants of some owners."""
+        newest = self._newest_grant(document, member, is_granter)
+        removed_by = self._removed_by(document, member)
+        if newest and removed_by and newest.order < removed_by.order:
             newest = None
         granted = newest.body.role if newest and _is_valid(newest.body, now) else Role.NONE
-        return max(granted, self._redeemed(document, member, newest, removed_by, now))
+        return max(granted, self._redeemed(document, member, newest, now, is_granter))
 
     def moderates(self, document, author, member):
         """Whether a member's moderations of another count, expired roles included."""
@@ -144,26 +153,26 @@ class CreatedRights:
         """Whether the document keeps an entry: by the author's role, whether it has expired or not,
         since the clocks of nodes differ.
         """
-        role = self.role(document, entry.author, now=0)
+        role = self._granted(document, entry.author, now=0)
         if entry.kind == Epoch.KIND:
             return self.is_owner(entry.author)
         if entry.kind == Grant.KIND:
             return role == Role.OWNER
         if entry.kind == Redemption.KIND:
             return role > Role.NONE
-        if entry.kind == Message.KIND and entry.lamport <= self._removed_at(document, entry.author):
+        removed_by = self._removed_by(document, entry.author)
+        if entry.kind == Message.KIND and removed_by and entry.lamport <= removed_by.lamport:
             return False
         of_presenters = entry.kind in (Claim.KIND, End.KIND, Moderation.KIND)
         return role >= (Role.PRESENTER if of_presenters else Role.CONSUMER)
 
-    def _removed_at(self, document, member):
-        """The Lamport counter of the newest epoch that removed a member, or the invite by which it
-        came; -1 if none did.
+    def _removed_by(self, document, member):
+        """The newest epoch that removed a member, or the invite that its grants name; None if none
+        did.
         """
-        newest = self._newest_grant(document, member)
-        came_by = newest.body.invite if newest else None
-        return max((one.lamport for one in self.epochs(document)
-                    if member in one.body.removed or came_by in one.body.removed), default=-1)
+        gone = {member, self._confirmed_invite(document, member)}
+        return max((one for one in self.epochs(document) if gone & set(one.body.removed)),
+                   key=lambda one: one.order, default=None)
 
     def principal(self, document, entry):
         """To whose share an entry counts: an invite's, or its author's or subject's own."""
@@ -175,17 +184,22 @@ class CreatedRights:
 
     def invite(self, document, member):
         """The one-time key of the invite by which a member came; None if it came by none."""
+        confirmed = self._confirmed_invite(document, member)
+        if confirmed is not None:
+            return confirmed
+        redemption = document.latest(Redemption, member)
+        if redemption is not None and redemption.body.grant is not None:
+            return redemption.body.grant.body.subject
+        return None
+
+    def _confirmed_invite(self, document, member):
+        """The one-time key that the newest of a member's grants names that name one."""
         newest = max(
             (one for one in document.entries(Grant)
              if one.body.subject == member and one.body.invite
              and self._counts(document, one)),
             key=lambda one: one.order, default=None)
-        if newest is not None:
-            return newest.body.invite
-        redemption = document.latest(Redemption, member)
-        if redemption is not None and redemption.body.grant is not None:
-            return redemption.body.grant.body.subject
-        return None
+        return newest and newest.body.invite
 
     def drops(self, entry):
         """Whether the document never keeps an entry that it takes."""
@@ -198,42 +212,39 @@ class CreatedRights:
         return all(kept in subjects for kept in epoch.body.kept)
 
     def _counts(self, document, grant):
-        """Whether a grant is by an owner who may give it."""
-        body = grant.body
-        if self.is_owner(grant.author):
-            return True
-        return (self._is_made_owner(document, grant.author) and body.role < Role.OWNER
-                and not self.is_owner(body.subject)
-                and not self._is_made_owner(document, body.subject))
+        """Whether a grant is by an owner who may give it, or might before that role expired."""
+        return self.is_owner(grant.author) or (
+            grant.body.role < Role.OWNER and self._is_made_owner(document, grant.author, now=0))
 
-    def _is_made_owner(self, document, member):
-        own = document.grants.newest(member)
-        return own is not None and own.body.role == Role.OWNER and not own.body.bearer
+    def _is_granter(self, document, member, now):
+        return self.is_owner(member) or self._is_made_owner(document, member, now)
 
-    def _newest_grant(self, document, member):
+    def _is_made_owner(self, document, member, now):
+        """Whether the owner of the genesis made a member an owner, which nobody else takes away."""
+        return (member not in document.quarantined
+                and self._given(document, member, now, self.is_owner) == Role.OWNER)
+
+    def _newest_grant(self, document, member, is_granter):
         direct = [one for one in document.entries(Grant)
                   if one.body.subject == member and not one.body.bearer
-                  and self._counts(document, one)]
+                  and is_granter(one.author)
+                  and (self.is_owner(one.author) or one.body.role < Role.OWNER)]
         return max(direct, key=lambda one: one.order, default=None)
 
-    def _redeemed(self, document, member, direct, removed_by, now):
+    def _redeemed(self, document, member, direct, now, is_granter):
         """The role from a redemption; it is valid until an epoch newer than its grant's removes."""
         redemption = document.latest(Redemption, member)
         if redemption is None or not self._is_good(document, redemption):
             return Role.NONE
-        grant = redemption.body.grant.body
-        if not _is_valid(grant, now) or grant.epoch < self._invite_epoch(document):
+        invite = redemption.body.grant
+        grant, (_, role_expires_at) = invite.body, invite.body.terms
+        if not is_granter(invite.author) or grant.epoch < self._invite_epoch(document):
             return Role.NONE
-        _, role_expires_at = grant.terms
-        if role_expires_at and role_expires_at <= (time.time() if now is None else now):
+        if not _is_valid(grant, now) or role_expires_at and role_expires_at <= now:
             return Role.NONE
-        if removed_by and redemption.order < max(removed_by):
+        if direct is not None and direct.order > invite.order:
             return Role.NONE
-        if direct is not None and direct.order > redemption.order:
-            return Role.NONE
-        if not self._has_use(document, redemption):
-            return Role.NONE
-        return grant.role
+        return grant.role if self._has_use(document, redemption) else Role.NONE
 
     def _has_use(self, document, redemption):
         """Whether the invite permits this use of it: whether it is confirmed, or a use is left."""
@@ -265,4 +276,4 @@ class CreatedRights:
 
 
 def _is_valid(grant, now):
-    return not grant.expires_at or grant.expires_at > (time.time() if now is None else now)
+    return not grant.expires_at or grant.expires_at > now

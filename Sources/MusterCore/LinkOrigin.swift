@@ -1,7 +1,7 @@
 import MusterBase
 
-/// To which end a link counts where links are short: a host, of which those on this machine are told
-/// apart by their ports; or the relaying member.
+/// To which end a link counts where links are short: a host, of which those on this machine are
+/// told apart by their ports; or the relaying member.
 enum LinkOrigin: Equatable, Sendable {
   case host(Address)
   case relay(NodeID)

@@ -108,11 +108,14 @@ public struct PromiseChecker: Sendable {
     return late.map { "n\($0.missing[0]) does not show \"\($0.text)\" of n\($0.author)" }
   }
 
-  /// The fault if a member's history lacks one of the newest messages; nil for none.
-  public func forgotten(in history: [String], of reader: Int, at now: Instant) -> String? {
+  /// The fault if a member's history lacks one of the newest messages that were written since a
+  /// time; nil for none.
+  public func forgotten(
+    in history: [String], of reader: Int, since: Instant = .zero, at now: Instant
+  ) -> String? {
     for author in exemptUntil.indices {
       let own = sent.filter {
-        $0.author == author && !$0.isLost && now - $0.at > Self.patience
+        $0.author == author && !$0.isLost && $0.at >= since && now - $0.at > Self.patience
       }
       let lost = own.suffix(Self.remembered).first { !history.contains($0.text) }
       if let lost { return "n\(reader) has lost \"\(lost.text)\" of n\(author)" }

@@ -160,6 +160,25 @@ struct GossipHostileTests {
     #expect(!out.isEmpty && out.count < 20 && out.contains(last.bytes))
   }
 
+  /// Nor does it from what another wrote who came by the same invite.
+  @Test func authorsOfOnePrincipalTakeTurns() {
+    var gossip = filled(500)
+    let last = Entries.signed(9, sequence: 1, lamport: 600, Entries.message("I am back"))
+    gossip.restore([last])
+    var admissions = PeerTable<NodeID, Admission>()
+    for author in [8, 9] as [UInt64] {
+      let invite = testIdentity(60).id
+      admissions[testIdentity(author).id] = Admission(principal: invite, role: .consumer)
+    }
+    _ = gossip.settle(admissions) { _ in true }
+    gossip.limitDeliveries(toBytesPerSecond: 2000, at: seconds(1))
+    let first = Control.want([gossip.document.all(.message)[0].id.prefix])
+    while bytes(of: first, &gossip, at: seconds(1)) > 0 {}
+    let ranges = Control.ranges([list([])])
+    let out = gossip.receive(ranges, from: peer, at: seconds(2)).entries(to: peer)
+    #expect(!out.isEmpty && out.count < 20 && out.contains(last.bytes))
+  }
+
   /// The budget covers what the first ranges show to be lacking, which a flood fills again and
   /// again. Each comparison begins elsewhere, so that it reaches all entries in time.
   @Test func comparisonsBeginAnywhere() {

@@ -136,8 +136,8 @@ extension Gossip {
   }
 
   /// Sorts entries so that principals take turns, those with the fewest entries first, and any of
-  /// those with equally many. Otherwise someone with many could keep the budgets from all that
-  /// comes after these, comparison by comparison.
+  /// those with equally many; the authors of each principal likewise. Otherwise someone with many
+  /// could keep the budgets from all that comes after these, comparison by comparison.
   private mutating func inTurns(_ entries: [SignedEntry]) -> [SignedEntry] {
     var principals = PeerTable<NodeID, (order: UInt64, entries: [SignedEntry])>()
     for entry in Self.inOrder(entries) {
@@ -146,7 +146,25 @@ extension Gossip {
       _ = principals.update(principal) { $0.entries.append(entry) }
     }
     let lists = principals.map(\.value)
-      .sorted { ($0.entries.count, $0.order) < ($1.entries.count, $1.order) }.map(\.entries)
+      .sorted { ($0.entries.count, $0.order) < ($1.entries.count, $1.order) }
+    return Self.turns(of: lists.map { Self.authorsInTurns($0.entries) })
+  }
+
+  /// Sorts the entries of one principal so that its authors take turns.
+  private static func authorsInTurns(_ entries: [SignedEntry]) -> [SignedEntry] {
+    var authors = PeerTable<NodeID, [SignedEntry]>()
+    for entry in entries {
+      if authors.index(of: entry.entry.author) == nil { authors[entry.entry.author] = [] }
+      _ = authors.update(entry.entry.author) { $0.append(entry) }
+    }
+    guard authors.count > 1 else { return entries }
+    let lists = authors.map(\.value)
+    return turns(
+      of: lists.sorted { ($0.count, $0[0].entry.lamport) < ($1.count, $1[0].entry.lamport) })
+  }
+
+  /// One entry of each list, then another one of each; the shortest lists come first.
+  private static func turns(of lists: [[SignedEntry]]) -> [SignedEntry] {
     var (turns, first): ([SignedEntry], Int) = ([], 0)
     for turn in 0..<(lists.last?.count ?? 0) {
       while lists[first].count <= turn { first += 1 }

@@ -126,7 +126,7 @@ public struct Gossip: Sendable {
   }
 
   /// Removes the entries for which `holds` is false from the document; see `Document.settle`.
-  mutating func settle(
+  package mutating func settle(
     _ admissions: PeerTable<NodeID, Admission>, changed: [NodeID]? = nil,
     holds: (SignedEntry) -> Bool
   ) -> [SignedEntry] {

@@ -64,8 +64,8 @@ extension AdversarySimulation {
     for index in nodes.indices {
       guard let process = nodes[index].process else { continue }
       let history = process.node.history(of: channel.id).map(\.text)
-      // An owner that was away catches up for longer than the run with what guests of the
-      // adversary's invite wrote before it met them, since they share its turns.
+      // An owner that was away catches up with what was written before it met the others for longer
+      // than the run: in a call, that takes an eighth of an uplink at most.
       let isReturned = index == 0 && !scenario.guests.isEmpty
       let since = isReturned ? Self.returnAt + .seconds(2) : .zero
       if let fault = promises.forgotten(in: history, of: index, since: since, at: now) {

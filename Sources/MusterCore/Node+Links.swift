@@ -151,10 +151,13 @@ extension Node {
     _ out: inout [Output]
   ) {
     guard let link = keyring.link(of: session), channels[link.channel] != nil else { return }
+    let isKeyCurrent = keyring.isCurrent(session.key)
     let isMember = isMember(link.peer, in: link.channel)
-    if isMember, let other = linkToReplace(by: link, over: route) { close(other, at: now, &out) }
+    if isKeyCurrent, isMember, let other = linkToReplace(by: link, over: route) {
+      close(other, at: now, &out)
+    }
     let eligibility = Associations.Eligibility(
-      isKeyCurrent: keyring.isCurrent(session.key), isMember: isMember,
+      isKeyCurrent: isKeyCurrent, isMember: isMember,
       hasRoom: channels[link.channel]?.state.hasRoom(for: link.peer) ?? false)
     perform(
       associations.established(

@@ -128,7 +128,8 @@ package struct RelayBudget: Sendable {
     var senders = PeerTable<NodeID, [Int]>()
     for position in demands.indices {
       let sender = directions.keys[position].from
-      senders[sender] = (senders[sender] ?? []) + [position]
+      if senders.index(of: sender) == nil { senders[sender] = [] }
+      _ = senders.update(sender) { $0.append(position) }
     }
     let share = Self.level(
       of: senders.map { $0.value.reduce(0) { $0 + demands[$1] } },

@@ -146,32 +146,20 @@ struct GossipHostileTests {
     #expect(bytes(of: .ranges([list([])]), &gossip, at: seconds(102)) > 60_000)
   }
 
-  /// What one member writes without end does not keep the budget from what another wrote last.
-  @Test func principalsTakeTurns() {
+  /// What one member writes without end does not keep the budget from what another wrote last,
+  /// whether or not both came by one invite.
+  @Test(arguments: [false, true]) func thoseWhoWriteTakeTurns(byOneInvite: Bool) {
     var gossip = filled(500)
     let last = Entries.signed(9, sequence: 1, lamport: 600, Entries.message("I am back"))
     gossip.restore([last])
+    if byOneInvite {
+      let admission = Admission(principal: testIdentity(60).id, role: .consumer)
+      var admissions = PeerTable<NodeID, Admission>()
+      for author in [8, 9] as [UInt64] { admissions[testIdentity(author).id] = admission }
+      _ = gossip.settle(admissions) { _ in true }
+    }
     gossip.limitDeliveries(toBytesPerSecond: 2000, at: seconds(1))
     // The neighbour has used the budget up.
-    let first = Control.want([gossip.document.all(.message)[0].id.prefix])
-    while bytes(of: first, &gossip, at: seconds(1)) > 0 {}
-    let ranges = Control.ranges([list([])])
-    let out = gossip.receive(ranges, from: peer, at: seconds(2)).entries(to: peer)
-    #expect(!out.isEmpty && out.count < 20 && out.contains(last.bytes))
-  }
-
-  /// Nor does it from what another wrote who came by the same invite.
-  @Test func authorsOfOnePrincipalTakeTurns() {
-    var gossip = filled(500)
-    let last = Entries.signed(9, sequence: 1, lamport: 600, Entries.message("I am back"))
-    gossip.restore([last])
-    var admissions = PeerTable<NodeID, Admission>()
-    for author in [8, 9] as [UInt64] {
-      let invite = testIdentity(60).id
-      admissions[testIdentity(author).id] = Admission(principal: invite, role: .consumer)
-    }
-    _ = gossip.settle(admissions) { _ in true }
-    gossip.limitDeliveries(toBytesPerSecond: 2000, at: seconds(1))
     let first = Control.want([gossip.document.all(.message)[0].id.prefix])
     while bytes(of: first, &gossip, at: seconds(1)) > 0 {}
     let ranges = Control.ranges([list([])])

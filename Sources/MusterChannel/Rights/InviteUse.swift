@@ -47,7 +47,7 @@ enum Showing: Sendable {
 /// The use of one invite, which its one-time key identifies.
 struct InviteUse: Sendable {
   /// Whether and how the number of uses counts.
-  var policy = ChannelPolicy.standard
+  let policy: ChannelPolicy
   /// The newest bearer grant for the one-time key in the document; nil if only redemptions are
   /// known.
   var published: SignedGrant?

@@ -15,6 +15,7 @@ extension SimulateReport {
       + "\(milliseconds(result.duration) / 1000) s, \(result.messages) messages, "
       + "adversary: \(result.keys) keys, \(result.entries) entries, "
       + "\(result.bytesSent / 1000) kB sent, \(result.bytesReceived / 1000) kB received, "
+      + "\(result.steps) steps of members, "
       + "\(tactics.isEmpty ? "idle" : tactics), counters \(result.counters.rawValue), "
       + "digest \(result.digest.prefix(16))"
   }
@@ -29,6 +30,7 @@ extension SimulateReport {
       ("entries", .integer(sum(results) { UInt64($0.entries) })),
       ("bytesSent", .integer(sum(results) { UInt64($0.bytesSent) })),
       ("bytesReceived", .integer(sum(results) { UInt64($0.bytesReceived) })),
+      ("steps", .integer(sum(results) { UInt64($0.steps) })),
     ]
     if results.count == 1, let only = results.first {
       fields.append(("channel", .string(only.channel.rawValue)))

@@ -81,7 +81,8 @@ struct AdversaryScenario: Sendable {
       tactics += (forges ? [.forgeries] : []) + (grinds ? [.groundKeys] : [])
     }
     self.tactics = tactics
-    let guests = tactics.contains(.groundKeys) ? Array(2..<count) : []
+    let hasGuests = kind == .created && tactics.contains(.groundKeys)
+    let guests = hasGuests ? Array(2..<count) : []
     self.guests = guests
     for guest in guests { drawn[guest] = invitedAs }
     roles = kind == .created ? drawn : Array(repeating: .presenter, count: count)

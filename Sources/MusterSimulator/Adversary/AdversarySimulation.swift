@@ -199,9 +199,7 @@ public struct AdversarySimulation: World {
       queue.schedule(.write(index), at: Self.attackAt + prng.duration(.zero, Self.writingInterval))
     }
     queue.schedule(.attack, at: Self.attackAt)
-    if let index = scenario.restarted, index > 0 || !isOwnerAway {
-      queue.schedule(.crash(index), at: Self.crashAt)
-    }
+    if let index = scenario.restarted { queue.schedule(.crash(index), at: Self.crashAt) }
     if scenario.endsCall { queue.schedule(.endCall, at: Self.endCallAt) }
     if scenario.removes { queue.schedule(.remove, at: Self.removalAt) }
     queue.schedule(.end, at: Self.endAt)
